@@ -1,0 +1,59 @@
+"""Notebooks as files: one canonical form, so that a diff shows what somebody changed and nothing else."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+#: Everything about the kernel that a committed notebook says; versions would differ on every machine.
+METADATA = {
+    "kernelspec": {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"},
+    "language_info": {"name": "python"},
+}
+
+
+def read(path: Path) -> dict[str, Any]:
+    """Return the notebook at `path` as plain data, cell sources as single strings.
+
+    Raises
+    ------
+    ValueError
+        If the file is not a notebook of nbformat 4; the message says what was found.
+    """
+    try:
+        notebook = json.loads(path.read_text(encoding="utf-8-sig"))
+    except ValueError as error:
+        raise ValueError(f"{path.name} is not a notebook: its JSON breaks off ({error})") from None
+    if not isinstance(notebook, dict) or "cells" not in notebook:
+        raise ValueError(f"{path.name} is not a notebook of nbformat 4: it has no list of cells")
+    for cell in notebook["cells"]:
+        if isinstance(cell.get("source"), list):
+            cell["source"] = "".join(cell["source"])
+    return notebook
+
+
+def canonical(notebook: dict[str, Any]) -> str:
+    """Return the one text form of `notebook`: nbformat 4.5, no outputs, sorted keys, final newline."""
+    cells = []
+    for cell in notebook["cells"]:
+        source = "".join(cell["source"])
+        metadata = {
+            key: value
+            for key, value in cell.get("metadata", {}).items()
+            if key in ("nbgrader", "tags", "jupyter")
+        }
+        kept = {
+            "cell_type": cell["cell_type"],
+            "id": cell["id"],
+            "metadata": metadata,
+            "source": source.splitlines(keepends=True),
+        }
+        if cell["cell_type"] == "code":
+            kept |= {"execution_count": None, "outputs": []}
+        cells.append(kept)
+    whole = {"cells": cells, "metadata": METADATA, "nbformat": 4, "nbformat_minor": 5}
+    return json.dumps(whole, indent=1, sort_keys=True, ensure_ascii=False) + "\n"
+
+
+def write(path: Path, notebook: dict[str, Any]) -> None:
+    """Write `notebook` to `path` in canonical form."""
+    path.write_text(canonical(notebook), encoding="utf-8", newline="\n")
