@@ -1,10 +1,10 @@
-"""Notebooks as files: one canonical form, so that a diff shows what somebody changed and nothing else."""
+"""Notebooks as files, in one canonical form: a diff shows what somebody changed and no more."""
 
 import json
 from pathlib import Path
 from typing import Any
 
-#: Everything about the kernel that a committed notebook says; versions would differ on every machine.
+#: All that a committed notebook says about its kernel; versions would differ on every machine.
 METADATA = {
     "kernelspec": {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"},
     "language_info": {"name": "python"},
@@ -32,7 +32,7 @@ def read(path: Path) -> dict[str, Any]:
 
 
 def canonical(notebook: dict[str, Any]) -> str:
-    """Return the one text form of `notebook`: nbformat 4.5, no outputs, sorted keys, final newline."""
+    """Return the one text form of `notebook`: nbformat 4.5, no outputs, sorted keys, one newline."""
     cells = []
     for cell in notebook["cells"]:
         source = "".join(cell["source"])
