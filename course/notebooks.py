@@ -32,7 +32,7 @@ def read(path: Path) -> dict[str, Any]:
 
 
 def canonical(notebook: dict[str, Any]) -> str:
-    """Return the one text form of `notebook`: nbformat 4.5, no outputs, sorted keys, one newline."""
+    """Return the one text form of `notebook`: nbformat 4.5, sorted keys, no outputs."""
     cells = []
     for cell in notebook["cells"]:
         source = "".join(cell["source"])
