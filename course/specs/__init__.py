@@ -15,7 +15,6 @@ Units are SI throughout: Hz, bytes, bytes/s, FLOP/s. One fused multiply-add is 2
 no document gives is None, and asking for something that needs it is an error, never a guess.
 """
 
-import dataclasses
 from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
