@@ -10,6 +10,9 @@ METADATA = {
     "language_info": {"name": "python"},
 }
 
+#: What a cell's metadata may say; the rest is the state of somebody's editor.
+KEPT = ("deletable", "editable", "jupyter", "nbgrader", "tags")
+
 
 def read(path: Path) -> dict[str, Any]:
     """Return the notebook at `path` as plain data, cell sources as single strings.
@@ -39,7 +42,7 @@ def canonical(notebook: dict[str, Any]) -> str:
         metadata = {
             key: value
             for key, value in cell.get("metadata", {}).items()
-            if key in ("nbgrader", "tags", "jupyter")
+            if key in KEPT
         }
         kept = {
             "cell_type": cell["cell_type"],

@@ -1,0 +1,15 @@
+"""The graders' side of an assignment: release, intake, two engines, scores, feedback.
+
+Only ``course/commands`` and ``nbgrader_config.py`` import this package; what student notebooks
+import is ``course.checks``. The way of a submission through the modules::
+
+    sets       which problem sets there are and where their files lie
+    cells      what a cell of an assignment is: an answer, a test, an essay, locked, free
+    lint       the conventions of a source notebook
+    release    solutions/ -> assignments/, by nbgrader
+    intake     any file a student hands in -> a clean notebook and what was repaired; runs nothing
+    engine     what an engine is; fast (forked from zygote) and stock (nbgrader) are the two
+    score      results of cells -> points and messages, the same for both engines
+    feedback   one page for a student
+    grade      a folder of submissions -> results.json, results.csv, feedback/
+"""

@@ -1,0 +1,189 @@
+"""What an engine is: it runs a notebook and says what became of each cell.
+
+Scores come from `CellResult` alone, so an engine may be nbgrader, a forked process or, later, a
+sandbox. `run_whole` adds what all of them lack: a cell that ends the process costs itself only.
+"""
+
+import contextlib
+import json
+import queue
+import threading
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol, Self, TextIO
+
+import psutil
+
+from course.grading.cells import Notebook
+
+
+@dataclass(frozen=True)
+class Limits:
+    """How much one cell may use."""
+
+    cell_seconds: float = 60.0
+    """Computing time where the engine can measure it, time on the clock where it cannot."""
+    output_bytes: int = 20_000
+    """Kept of what the cell prints: the head and the tail."""
+
+
+LIMITS = Limits()
+
+
+@dataclass(frozen=True)
+class CellResult:
+    """What became of a code cell."""
+
+    id: str
+    status: Literal["ok", "error", "timeout", "died"]
+    error: str = ""
+    """Name of the exception's class."""
+    message: str = ""
+    """Text of the exception."""
+    traceback: str = ""
+    output: str = ""
+    """What the cell printed."""
+
+
+class Engine(Protocol):
+    """Runs notebooks; a context manager that ends its processes on leaving."""
+
+    def run(self, notebook: Notebook, *, seed: str | None, limits: Limits) -> list[CellResult]:
+        """Run the code cells of `notebook` in order, in a process of their own.
+
+        Parameters
+        ----------
+        notebook : dict
+            A clean notebook, as `course.grading.intake` makes it.
+        seed : str or None
+            The secret seed of the inputs (COURSE_SECRET_SEED); None for the public one.
+        limits : Limits
+            What each cell may use.
+
+        Returns
+        -------
+        list of CellResult
+            In order. When a cell ended the process, or had to be stopped with it, its result
+            ("died", "timeout") is the last.
+
+        Raises
+        ------
+        EngineError
+            If the engine itself failed; no fault of the notebook.
+        """
+        ...
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(self, *exception: object) -> None: ...
+
+
+class EngineError(RuntimeError):
+    """The engine failed, for no fault of the notebook's."""
+
+
+def run_whole(
+    engine: Engine, notebook: Notebook, *, seed: str | None = None, limits: Limits = LIMITS
+) -> dict[str, CellResult]:
+    """Run `notebook` to its end and return the results by cell id.
+
+    After a cell that ended the process the notebook runs again without that cell, so the other
+    answers keep their points.
+    """
+    stopped: dict[str, CellResult] = {}
+    count = sum(cell["cell_type"] == "code" for cell in notebook["cells"])
+    while True:
+        results = engine.run(without(notebook, stopped), seed=seed, limits=limits)
+        fresh = {r.id: r for r in results if r.status in ("died", "timeout")}
+        stopped = fresh | stopped
+        if len(results) == count:
+            return {result.id: result for result in results} | stopped
+        if not fresh:
+            raise EngineError(f"the engine returned {len(results)} of {count} cells")
+
+
+def without(notebook: Notebook, stopped: dict[str, CellResult]) -> Notebook:
+    """Return `notebook` with a line that fails in the place of the cells in `stopped`."""
+    line = 'raise RuntimeError("this cell was stopped when it ran before")'
+    return notebook | {
+        "cells": [c | {"source": line} if c["id"] in stopped else c for c in notebook["cells"]]
+    }
+
+
+class Lines:
+    """The JSON lines that another process writes, read with patience but not for ever."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._queue: queue.Queue[str] = queue.Queue()
+        threading.Thread(target=self._read, args=(stream,), daemon=True).start()
+
+    def _read(self, stream: TextIO) -> None:
+        with contextlib.suppress(OSError, ValueError):
+            for line in stream:
+                self._queue.put(line)
+        self._queue.put("")
+
+    def get(self, seconds: float) -> dict[str, Any] | None:
+        """Return the next line, or None at the end of the stream.
+
+        Raises
+        ------
+        TimeoutError
+            If none came within `seconds`.
+        """
+        try:
+            line = self._queue.get(timeout=seconds)
+        except queue.Empty:
+            raise TimeoutError from None
+        return json.loads(line) if line else None
+
+
+def collect(lines: Lines, *, patience: float) -> list[CellResult]:
+    """Return the results that come as ``{"start": id}``, ``{"result": ...}`` and ``{"done": 1}``.
+
+    A stream that ends early, or is silent for `patience` seconds, ends with a result for the cell
+    that was running. An ``{"died": 1}`` says the same as the end of the stream.
+    """
+    results: list[CellResult] = []
+    running = ""
+    while True:
+        try:
+            event = lines.get(patience)
+            status = "died"
+        except TimeoutError:
+            event, status = None, "timeout"
+        match event:
+            case {"start": running}:
+                pass
+            case {"result": result}:
+                results.append(CellResult(**result))
+            case {"done": _}:
+                return results
+            case {"failed": reason}:
+                raise EngineError(reason)
+            case _ if running and running not in {result.id for result in results}:
+                return [*results, CellResult(running, status)]
+            case _:
+                raise EngineError("the process that runs the notebook ended before its first cell")
+
+
+def kill_tree(pid: int) -> None:
+    """Kill the process `pid` and everything it started."""
+    try:
+        root = psutil.Process(pid)
+        family = [*root.children(recursive=True), root]
+    except psutil.NoSuchProcess:
+        return
+    for process in family:
+        with contextlib.suppress(psutil.NoSuchProcess):
+            process.kill()
+
+
+def shorten(text: str, limit: int) -> str:
+    """Return at most about `limit` characters of `text`: its head and its tail."""
+    if len(text) <= limit:
+        return text
+    half = max(limit // 2, 0)
+    left_out = len(text) - 2 * half
+    return (
+        f"{text[:half]}\n[... {left_out:,} characters left out ...]\n{text[-half:] if half else ''}"
+    )

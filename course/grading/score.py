@@ -1,0 +1,118 @@
+"""Results of cells -> points and messages; the same for every engine."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from course.grading import cells
+from course.grading.cells import Blueprint
+from course.grading.engine import CellResult
+from course.grading.repair import Submission
+
+State = Literal["right", "wrong", "not answered", "by hand"]
+
+FRAME = re.compile(r"Cell In\[\d+\], line (\d+)(?:, in (\w+))?")
+
+
+@dataclass(frozen=True)
+class Question:
+    """What one graded cell brought."""
+
+    id: str
+    """Id of the test cell, or of the essay."""
+    state: State
+    score: float
+    """Automatic points; 0 for an essay."""
+    max: float
+    message: str
+    """For the student: why it is wrong, or what was checked."""
+    answers: list[str] = field(default_factory=list)
+    """Ids of the cells in which the student answered it."""
+
+
+def questions(
+    blueprint: Blueprint, submission: Submission, results: Mapping[str, CellResult]
+) -> list[Question]:
+    """Return what each test and essay of the set brought, in order."""
+    return [
+        essay(key, cell, submission)
+        if cells.role(cell) == "essay"
+        else test(key, cell, blueprint, submission, results)
+        for key, cell in blueprint.of("test", "essay").items()
+    ]
+
+
+def essay(key: str, cell: cells.Cell, submission: Submission) -> Question:
+    """Return the question that a person reads."""
+    points = float(cells.metadata(cell)["points"])
+    if key in submission.untouched | submission.missing:
+        return Question(key, "not answered", 0.0, points, "Not answered.", [key])
+    return Question(key, "by hand", 0.0, points, "To be graded by hand.", [key])
+
+
+def test(
+    key: str,
+    cell: cells.Cell,
+    blueprint: Blueprint,
+    submission: Submission,
+    results: Mapping[str, CellResult],
+) -> Question:
+    """Return the question that the test cell `key` judges."""
+    points = float(cells.metadata(cell)["points"])
+    answers = blueprint.answers_of(key)
+    result = results[key]
+    if result.status == "ok":
+        return Question(key, "right", points, points, result.output.strip(), answers)
+    gone = submission.missing & set(answers)
+    if gone:
+        message = f"The answer cell {' and '.join(sorted(gone))} is missing from the notebook."
+        return Question(key, "not answered", 0.0, points, message, answers)
+    if answers and submission.untouched.issuperset(answers):
+        return Question(key, "not answered", 0.0, points, "Not answered.", answers)
+    stopped = [results[a] for a in answers if results[a].status != "ok"]
+    message = explain(stopped[0], f"Your cell {stopped[0].id}") if stopped else explain(result)
+    return Question(key, "wrong", 0.0, points, message, answers)
+
+
+def explain(result: CellResult, subject: str = "") -> str:
+    """Return why a cell failed, in words for the student whose cell `subject` is, if it is one."""
+    if result.status == "timeout":
+        return f"{subject or 'The check'} did not come to an end in time. Is there an endless loop?"
+    if result.status == "died":
+        doer = subject or "What your answer did here"
+        return f"{doer} ended the whole Python process: a crash, or a call that ends the program."
+    if result.error == "Wrong":
+        return result.message
+    if result.error in ("EOFError", "StdinNotImplementedError"):
+        return (
+            "input() cannot be used here: nobody is there to type. Take the function's arguments."
+        )
+    text = re.sub(r"\s*\((?:<?[\w.-]+>?, )?line (\d+)\)", r" (line \1)", result.message)
+    fault = f"{result.error}: {text}" if text else result.error
+    return f"{subject} stops with {fault}{where(result)}" if subject else fault + where(result)
+
+
+def where(result: CellResult) -> str:
+    """Return in which line of a cell of the notebook the error arose, if the traceback tells."""
+    frames = FRAME.findall(result.traceback)
+    if not frames or result.error == "SyntaxError":
+        return ""
+    line, function = frames[-1]
+    return f" (line {line} of {function})" if function else f" (line {line})"
+
+
+def entry(student: str, blueprint: Blueprint) -> dict[str, Any]:
+    """Return a student's entry in results.json with nothing in it yet: 0 points, unreadable."""
+    points = {key: cells.metadata(c)["points"] for key, c in blueprint.of("test", "essay").items()}
+    return {
+        "student": student,
+        "status": "unreadable",
+        "reason": "",
+        "score": 0.0,
+        "max_score": float(sum(points.values())),
+        "max_auto": float(sum(points[key] for key in blueprint.of("test"))),
+        "manual_pending": 0.0,
+        "flags": [],
+        "questions": [],
+    }

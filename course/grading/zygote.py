@@ -1,0 +1,214 @@
+"""The clean process behind the fast engine: it has the slow imports done and forks for a notebook.
+
+``python -m course.grading.zygote FD`` waits on the socket FD; each message on it carries one end of
+a connection, and a forked child runs the notebook that comes over that connection. The zygote
+itself never reads one, so a student's code finds neither tests nor other students in its memory.
+It runs no torch operation before the fork: a child would hang in OpenMP's dead threads.
+
+``python -m course.grading.zygote once`` runs the one notebook on stdin (where fork is not safe).
+
+A request is one JSON line, ``{"cells": [[id, source], ...], "seed", "cell_seconds",
+"output_bytes", "folder"}``; the answer is JSON lines, see `course.grading.engine.collect`.
+"""
+
+import functools
+import io
+import json
+import os
+import re
+import signal
+import socket
+import sys
+from collections.abc import Callable
+from types import FrameType
+from typing import Any, TextIO
+
+ESCAPES = re.compile(r"\x1b\[[0-9;]*m")
+
+
+def preload() -> Any:
+    """Import what most notebooks import, and return a shell that has run nothing yet."""
+    import numba  # noqa: F401
+    import numpy  # noqa: F401
+    import torch  # noqa: F401
+    from IPython.core.interactiveshell import InteractiveShell
+    from traitlets.config import Config
+
+    class Shell(InteractiveShell):
+        """A shell that keeps the last traceback instead of printing it."""
+
+        last_traceback = ""
+
+        def _showtraceback(self, etype: type, evalue: BaseException, stb: list[str]) -> None:
+            self.last_traceback = ESCAPES.sub("", "\n".join(stb))
+
+        def ask_exit(self) -> None:
+            raise SystemExit("a cell cannot end the session here")
+
+    config = Config()
+    config.HistoryManager.enabled = False
+    config.InteractiveShell.colors = "nocolor"
+    return Shell.instance(config=config)
+
+
+class TimeLimit(BaseException):
+    """The cell has used up its time; no ``except Exception`` catches it."""
+
+
+class Clock:
+    """A context in which a cell runs: ends it after some seconds of computing.
+
+    Three times as long on the wall clock ends it too, for a cell that sleeps. A cell that catches
+    the exception and goes on has two seconds for that; then `give_up` is called and the process
+    ends. Without interval timers (Windows) the engine's own patience is the only limit.
+    """
+
+    def __init__(self, seconds: float, give_up: Callable[[], None]) -> None:
+        self._seconds, self._give_up, self._strikes = seconds, give_up, 0
+
+    def _strike(self, signum: int, frame: FrameType | None) -> None:
+        self._strikes += 1
+        if self._strikes > 1:
+            self._give_up()
+            os._exit(1)
+        raise TimeLimit
+
+    def _set(self, computing: float, wall: float) -> None:
+        if hasattr(signal, "setitimer"):
+            signal.signal(signal.SIGPROF, self._strike)
+            signal.signal(signal.SIGALRM, self._strike)
+            signal.setitimer(signal.ITIMER_PROF, computing, 2.0)
+            signal.setitimer(signal.ITIMER_REAL, wall, 2.0)
+
+    def __enter__(self) -> None:
+        self._set(self._seconds, 3 * self._seconds)
+
+    def __exit__(self, *exception: object) -> None:
+        self._set(0, 0)
+
+
+class Kept(io.TextIOBase):
+    """A text stream that keeps the head and the tail of what is written, not the middle."""
+
+    def __init__(self, limit: int) -> None:
+        self._half = limit // 2
+        self._head = self._tail = ""
+        self._left_out = 0
+
+    def writable(self) -> bool:
+        """Say that it takes text."""
+        return True
+
+    def write(self, text: str) -> int:
+        """Keep what fits of `text`."""
+        room = self._half - len(self._head)
+        self._head += text[:room] if room > 0 else ""
+        self._tail += text[room:] if room > 0 else text
+        if len(self._tail) > 4 * self._half:
+            self._trim()
+        return len(text)
+
+    def _trim(self) -> None:
+        self._left_out += max(len(self._tail) - self._half, 0)
+        self._tail = self._tail[-self._half :]
+
+    def text(self) -> str:
+        """Return what was kept."""
+        self._trim()
+        gap = f"\n[... {self._left_out:,} characters left out ...]\n" if self._left_out else ""
+        return self._head + gap + self._tail
+
+
+def run_cell(shell: Any, cell: str, source: str, output_bytes: int) -> dict[str, Any]:
+    """Run one cell and return its result as plain data."""
+    kept = sys.stdout = sys.stderr = Kept(output_bytes)
+    shell.last_traceback = ""
+    outcome = shell.run_cell(source, store_history=True)
+    error = outcome.error_before_exec or outcome.error_in_exec
+    status = "ok" if error is None else "timeout" if isinstance(error, TimeLimit) else "error"
+    return {
+        "id": cell,
+        "status": status,
+        "error": "" if error is None else type(error).__name__,
+        "message": "" if error is None else plain(lambda: str(error), output_bytes),
+        "traceback": plain(lambda: shell.last_traceback, output_bytes),
+        "output": plain(kept.text, 2 * output_bytes),
+    }
+
+
+def plain(make: Callable[[], object], limit: int) -> str:
+    """Return the text that `make` makes; an exception's __str__ may do anything."""
+    try:
+        made = make()
+    except BaseException as error:
+        return f"(no message: {type(error).__name__} while it was written)"
+    return str(made)[:limit].encode("utf-8", "replace").decode()
+
+
+def serve(requests: TextIO, answers: TextIO, shell: Any) -> None:
+    """Run the notebook that comes on `requests`, and tell `answers` about each cell."""
+    request = json.loads(requests.readline())
+    os.environ.pop("COURSE_SECRET_SEED", None)
+    if request["seed"] is not None:
+        os.environ["COURSE_SECRET_SEED"] = request["seed"]
+    os.chdir(request["folder"])
+    sys.stdin = io.StringIO("")  # input() meets the end of the file
+
+    def tell(event: dict[str, Any]) -> None:
+        answers.write(json.dumps(event) + "\n")
+        answers.flush()
+
+    tell({"pid": os.getpid()})
+    for cell, source in request["cells"]:
+        stopped = {"result": {"id": cell, "status": "timeout"}}
+        tell({"start": cell})
+        try:
+            with Clock(request["cell_seconds"], functools.partial(tell, stopped)):
+                result = run_cell(shell, cell, source, request["output_bytes"])
+        except TimeLimit:  # it struck between the student's code and the end of the cell
+            result = stopped["result"]
+        tell({"result": result})
+    tell({"done": 1})
+
+
+def serve_forks(control: socket.socket, shell: Any) -> None:
+    """Fork a child for each connection that comes over `control`, until that is closed."""
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # children are reaped by the kernel
+    control.send(b"r")
+    while True:
+        message, connections, _, _ = socket.recv_fds(control, 1, 1)
+        if not message:
+            return
+        if os.fork() == 0:
+            signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+            control.close()
+            os.setsid()
+            silence()
+            with socket.socket(fileno=connections[0]) as connection:
+                file = connection.makefile("rw", encoding="utf-8")
+                serve(file, file, shell)
+            os._exit(0)  # no atexit function of the student's runs
+        os.close(connections[0])
+
+
+def serve_once(shell: Any) -> None:
+    """Run the notebook on stdin and answer on stdout."""
+    answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    requests = os.fdopen(os.dup(0), encoding="utf-8")
+    silence()
+    serve(requests, answers, shell)
+    os._exit(0)
+
+
+def silence() -> None:
+    """Send what is written to the process's own output, past Python, to nowhere."""
+    nowhere = os.open(os.devnull, os.O_RDWR)
+    for descriptor in (0, 1, 2):
+        os.dup2(nowhere, descriptor)
+
+
+if __name__ == "__main__":
+    if sys.argv[1] == "once":
+        serve_once(preload())
+    else:
+        serve_forks(socket.socket(fileno=int(sys.argv[1])), preload())
