@@ -4,7 +4,7 @@ import operator
 import platform
 import re
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
@@ -45,12 +45,12 @@ class Difference:
         return f"{self.name}: {self.found or 'missing'}, the course pins {self.wanted}"
 
 
-def machine() -> dict[str, str]:
-    """Return the values of the environment markers that requirements.txt may use."""
+def markers_for(version: Sequence[int] = sys.version_info[:3]) -> dict[str, str]:
+    """Return the environment markers of this machine with a Python of that version."""
     return {
         "sys_platform": sys.platform,
         "platform_machine": platform.machine(),
-        "python_full_version": ".".join(map(str, sys.version_info[:3])),
+        "python_full_version": ".".join(map(str, version)),
     }
 
 
@@ -63,7 +63,7 @@ def read(file: Path = FILE, markers: dict[str, str] | None = None) -> list[Pin]:
         If a line is not ``name==version``, with at most ``; marker op "value" [and ...]`` behind
         it: the rest of pip's language is left out on purpose, because every line is a pin.
     """
-    markers = markers or machine()
+    markers = markers or markers_for()
     pins = []
     for line in file.read_text(encoding="utf-8").splitlines():
         requirement, _, condition = line.split("#")[0].strip().partition(";")
@@ -79,12 +79,21 @@ def read(file: Path = FILE, markers: dict[str, str] | None = None) -> list[Pin]:
 
 def differences(pins: Iterable[Pin], path: list[str] | None = None) -> list[Difference]:
     """Return the pins not met by the packages on `path` (by default those of this Python)."""
-    found = ((pin, _installed(pin.name, sys.path if path is None else path)) for pin in pins)
+    found = ((pin, installed(pin.name, path)) for pin in pins)
     return [
         Difference(pin.name, pin.version, version)
         for pin, version in found
         if version is None or _release(version) != _release(pin.version)
     ]
+
+
+def installed(name: str, path: list[str] | None = None) -> str | None:
+    """Return the version of the package `name` on `path`, or None where it is not installed."""
+    for distribution in metadata.distributions(name=name, path=sys.path if path is None else path):
+        # an interrupted installation leaves folders without METADATA behind
+        found = re.search(r"^Version: *(\S+)", distribution.read_text("METADATA") or "", re.M)
+        return found and found[1]
+    return None
 
 
 def _holds(condition: str, markers: dict[str, str]) -> bool:
@@ -114,10 +123,3 @@ def _normal(name: str) -> str:
 def _release(version: str) -> str:
     """Return `version` without its build (``+cpu``) and trailing zeros: 2.0 is 2.0.0."""
     return re.sub(r"(\.0)+$", "", version.partition("+")[0])
-
-
-def _installed(name: str, path: list[str]) -> str | None:
-    for distribution in metadata.distributions(name=name, path=path):
-        # an interrupted installation leaves folders without a version behind
-        return distribution.metadata["Version"] if distribution.metadata else None
-    return None

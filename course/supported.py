@@ -51,8 +51,9 @@ def _wrong_version() -> str:
         return f"{text} This machine has one that will do{others}: {command}"
     return (
         f"{text} None of those was found on this machine: install one (python.org has installers "
-        "for Windows and macOS; Debian 12, Ubuntu 24.04 or newer: apt install python3-venv; Homebrew: brew "
-        "install python@3.13) and start the course with it, for example: python3.13 -m course"
+        "for Windows and macOS; Debian 12, Ubuntu 24.04 or newer: apt install python3-venv; "
+        "Homebrew: brew install python@3.13) and start the course with it, for example: "
+        "python3.13 -m course"
     )
 
 

@@ -1,0 +1,80 @@
+"""The command line: ``python3 -m course COMMAND``."""
+
+import argparse
+import difflib
+import importlib
+import importlib.util
+import sys
+from collections.abc import Sequence
+from types import ModuleType
+
+from course import Problem, environment
+
+#: Each is a module of course.commands with HELP, add_arguments(parser) and run(args) -> exit code.
+COMMANDS = ("lab", "test", "doctor", "start", "check", "release", "grade", "tidy")
+
+#: What runs where the packages are not there yet.
+WITHOUT_ENVIRONMENT = ("doctor",)
+
+
+def main(arguments: list[str]) -> int:
+    """Run the command that `arguments` name (``lab`` if none) and return its exit code."""
+    for stream in (sys.stdout, sys.stderr):
+        # a folder's name or a pip message may hold letters that the console lacks
+        stream.reconfigure(errors="backslashreplace")
+    try:
+        args = parse(arguments)
+        environment.enter(arguments, build=args.command not in WITHOUT_ENVIRONMENT)
+        return args.run(args)
+    except Problem as problem:
+        print(problem, file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print("\nStopped.", file=sys.stderr)
+        return 130
+
+
+def parse(arguments: Sequence[str]) -> argparse.Namespace:
+    """Return the parsed command line; without a command it is that of ``lab``.
+
+    Raises
+    ------
+    Problem
+        If there is no such command; the message suggests one.
+    """
+    first = arguments[0] if arguments else ""
+    if not first or (first.startswith("-") and first not in ("-h", "--help")):
+        arguments = ["lab", *arguments]
+    elif not first.startswith("-") and first not in COMMANDS:
+        raise Problem(unknown("command", first, COMMANDS))
+    parser = argparse.ArgumentParser(
+        prog="python3 -m course",
+        description="GPUs and FlashAttention. Without a command: lab.",
+    )
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND")
+    for name in COMMANDS:
+        if importlib.util.find_spec(f"course.commands.{name}") is None:  # TODO remove
+            continue
+        module = _module(name)
+        command = commands.add_parser(
+            name, help=module.HELP, description=module.HELP, allow_abbrev=False
+        )
+        command.set_defaults(run=module.run, passed_on=None)
+        module.add_arguments(command)
+    args, rest = parser.parse_known_args(arguments)
+    if args.passed_on is not None:  # a command that hands what it does not know to a program
+        args.passed_on = rest
+    elif rest:
+        parser.error(f"{args.command} does not know {' '.join(rest)}; see {args.command} --help")
+    return args
+
+
+def unknown(kind: str, word: str, known: Sequence[str]) -> str:
+    """Return the message for a `word` that is none of the `known` ones of that `kind`."""
+    close = difflib.get_close_matches(word, known, n=1, cutoff=0.5)
+    guess = f" Did you mean {close[0]}?" if close else ""
+    return f"There is no {kind} {word!r}.{guess} There are: {', '.join(known)}."
+
+
+def _module(name: str) -> ModuleType:
+    return importlib.import_module(f"course.commands.{name}")

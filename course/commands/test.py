@@ -1,0 +1,54 @@
+"""``test``: style and tests, the same way everywhere."""
+
+import argparse
+import os
+import subprocess
+import sys
+from typing import Any
+
+from course import ROOT
+
+HELP = "run the style checks and the tests; all else on the line goes to pytest"
+
+#: Each worker loads PyTorch: more of them cost memory and gain little.
+MOST_WORKERS = 8
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments of ``test``; what it does not know is pytest's."""
+    parser.add_argument("--all", action="store_true", help="run the slow tests as well")
+    parser.usage = "%(prog)s [--all] [pytest arguments, such as tests/test_cli.py or -n0 -x]"
+    parser.set_defaults(passed_on=[])
+
+
+def run(args: argparse.Namespace) -> int:
+    """Run ruff and pytest; return 0 if both are content."""
+    import pytest
+
+    os.chdir(ROOT)
+    os.environ.setdefault("OMP_NUM_THREADS", "1")  # the workers share the cores
+    style = _Style()
+    options = [] if args.all else ["-m", "not slow"]
+    if not any(argument.startswith(("-n", "--numprocesses")) for argument in args.passed_on):
+        options += ["-n", str(min(os.cpu_count() or 1, MOST_WORKERS))]
+    code = int(pytest.main([*options, *args.passed_on], plugins=[style]))
+    return code or int(bool(style.complaints))
+
+
+class _Style:
+    """A pytest plugin that shows what ruff complains about, above pytest's last line."""
+
+    def __init__(self) -> None:
+        self.complaints = "".join(_ruff(*words) for words in (["check"], ["format", "--check"]))
+
+    def pytest_terminal_summary(self, terminalreporter: Any) -> None:
+        if self.complaints:
+            terminalreporter.section("style (python3 -m ruff)", red=True)
+            terminalreporter.write(self.complaints)
+
+
+def _ruff(*words: str) -> str:
+    """Return what ``ruff`` says, "" if all is well."""
+    command = [sys.executable, "-m", "ruff", *words, "--quiet"]
+    result = subprocess.run(command, capture_output=True, encoding="utf-8", errors="replace")
+    return (result.stdout + result.stderr) if result.returncode else ""
