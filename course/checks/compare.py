@@ -1,0 +1,267 @@
+"""Is an answer right, and if not, why not.
+
+`compare` raises `Wrong` with a message a student can act on: what came, what was expected, where
+they differ, and, if the wrong answer is one that a known mistake gives, which mistake it is.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from course.checks.plain import is_tensor, show
+from course.checks.wrong import Wrong
+
+#: Wrong values and the reason for each; for a dict, such lists by key.
+Known = Sequence[tuple[Any, str]] | Mapping[Any, Any]
+
+
+def compare(
+    got: Any, expected: Any, what: str, *, known: Known = (), rtol: float = 1e-6, dtype: Any = None
+) -> None:
+    """Raise `Wrong` unless `got` is `expected`.
+
+    Parameters
+    ----------
+    got
+        The student's answer, plain data (see `course.checks.plain.plain`).
+    expected
+        The right answer. An int, bool, str or None must be met exactly, a float within `rtol`, an
+        array or tensor as `_compare_arrays` says; lists and tuples (taken as equal) and dicts part
+        by part. Give an array's reference in float64, so that it is better than the answer.
+    what
+        What was asked, as a message begins: ``"bmm_flops((2, 3, 5), (2, 5, 7))"``.
+    known
+        Answers that known mistakes give, with their reasons: ``[(wrong, reason), ...]``. For a dict
+        ``{key: known of that key}``, for a list or tuple ``{index: known of that part}``.
+    rtol
+        Tolerance of floats and arrays.
+    dtype
+        The dtype an array must have, such as ``"float32"``. None takes any of the right kind.
+
+    Raises
+    ------
+    Wrong
+        With a message for the student.
+    """
+    if isinstance(expected, dict):
+        _compare_dicts(got, expected, what, known, rtol)
+    elif isinstance(expected, list | tuple):
+        _compare_lists(got, expected, what, known, rtol)
+    elif isinstance(expected, np.ndarray) or is_tensor(expected):
+        _compare_arrays(got, expected, what, known, rtol, dtype)
+    elif isinstance(expected, int | float) and not isinstance(expected, bool):
+        _compare_numbers(got, expected, what, known, rtol)
+    elif type(got) is not type(expected):
+        raise Wrong(_wrong_type(got, what, _noun(expected)))
+    elif got != expected:
+        raise Wrong(_message(what, show(got), show(expected), _reason(got, known, rtol)))
+
+
+# --- numbers ----------------------------------------------------------------------------------
+
+
+def _compare_numbers(got: Any, expected: float, what: str, known: Known, rtol: float) -> None:
+    if type(got) not in (int, float):
+        raise Wrong(_wrong_type(got, what, "a number"))
+    if not math.isfinite(got):
+        raise Wrong(f"{what} returned {got}, which is no number to compute with.")
+    if not _near(got, expected, rtol):
+        reason = _reason(got, known, rtol)
+        came = f"{_digits(got)}{'' if reason else _ratio(got, expected)}"
+        raise Wrong(_message(what, came, _digits(expected), reason))
+
+
+def _near(a: float, b: float, rtol: float) -> bool:
+    """Return whether two numbers agree: exactly if `b` is an int, else within `rtol` of `b`."""
+    return a == b if isinstance(b, int) else abs(a - b) <= rtol * abs(b)
+
+
+def _digits(number: float) -> str:
+    return f"{number:,}" if isinstance(number, int) else f"{number:.6g}"
+
+
+def _ratio(got: float, expected: float) -> str:
+    """Return a remark such as `` (1/2 of it)`` when the ratio is that simple, else nothing."""
+    if got <= 0 or expected <= 0:
+        return ""
+    ratio = Fraction(got / expected).limit_denominator(16)
+    if ratio == 0 or ratio.numerator > 16 or abs(got / expected / float(ratio) - 1) > 1e-9:
+        return ""
+    return f" ({ratio} of the right value)" if ratio < 1 else f" ({ratio} times the right value)"
+
+
+# --- containers -------------------------------------------------------------------------------
+
+
+def _compare_dicts(got: Any, expected: dict, what: str, known: Known, rtol: float) -> None:
+    if type(got) is not dict:
+        raise Wrong(_wrong_type(got, what, f"a dict with the keys {_names(expected)}"))
+    missing = [key for key in expected if key not in got]
+    extra = [key for key in got if key not in expected]
+    if missing or extra:
+        parts = []
+        if missing:
+            parts.append(f"has no {_names(missing)}")
+        if extra:
+            parts.append(f"has {_names(extra)} too many")
+        raise Wrong(
+            f"{what} returned a dict that {' and '.join(parts)}. "
+            f"Its keys should be {_names(expected) or 'none'}."
+        )
+    _compare_parts(got, expected, expected, what, known, rtol)
+
+
+def _compare_lists(got: Any, expected: Sequence, what: str, known: Known, rtol: float) -> None:
+    if type(got) not in (list, tuple):
+        raise Wrong(_wrong_type(got, what, f"a {type(expected).__name__}"))
+    if len(got) != len(expected):
+        reason = _reason(got, known, rtol)
+        count = f"{len(expected)} element{'' if len(expected) == 1 else 's'}"
+        came, right = f"{show(got)} ({len(got)} of them)", f"{show(list(expected))} ({count})"
+        raise Wrong(_message(what, came, right, reason))
+    _compare_parts(got, expected, range(len(expected)), what, known, rtol)
+
+
+def _compare_parts(
+    got: Any, expected: Any, keys: Any, what: str, known: Known, rtol: float
+) -> None:
+    hints = known if isinstance(known, Mapping) else {}
+    whole = "" if isinstance(known, Mapping) else _reason(got, known, rtol)
+    for key in keys:
+        try:
+            part = f"{what}[{key!r}]"
+            compare(got[key], expected[key], part, known=hints.get(key, ()), rtol=rtol)
+        except Wrong as error:
+            raise Wrong(f"{error}\n{whole}" if whole else str(error)) from None
+
+
+# --- arrays -----------------------------------------------------------------------------------
+
+
+def _compare_arrays(
+    got: Any, expected: Any, what: str, known: Known, rtol: float, dtype: Any
+) -> None:
+    """Compare element by element, with a tolerance from the reference's own size.
+
+    An element may be off by ``rtol * (|reference| + rms)``, where rms is the root mean square of
+    the reference: an array of zeros is never near, however small the numbers are.
+    """
+    noun = _noun(expected)
+    if _noun(got) != noun:
+        raise Wrong(_wrong_type(got, what, noun))
+    if tuple(got.shape) != tuple(expected.shape):
+        raise Wrong(
+            f"{what} returned {noun} of shape {tuple(got.shape)}; "
+            f"expected the shape {tuple(expected.shape)}."
+        )
+    _check_dtype(got, expected, what, dtype)
+    values, right = _float64(got), _float64(expected)
+    bad = ~np.isfinite(values) & (values != right)  # a reference may hold -inf, as a mask does
+    if bad.any():
+        kinds = f"{np.isnan(values).sum()} NaN and {np.isinf(values).sum()} infinite"
+        raise Wrong(f"{what} returned {kinds} elements, {_where(bad)}.")
+    off = ~_near_arrays(values, right, rtol)
+    if off.any():
+        first = tuple(int(i) for i in np.argwhere(off)[0])
+        message = (
+            f"{what} returned {off.sum():,} of {off.size:,} elements wrong, {_where(off)}: "
+            f"{values[first]:.6g} instead of {right[first]:.6g}."
+        )
+        reason = _reason(got, known, rtol)
+        raise Wrong(f"{message}\n{reason}" if reason else message)
+
+
+def _check_dtype(got: Any, expected: Any, what: str, dtype: Any) -> None:
+    name = str(got.dtype).removeprefix("torch.")
+    if dtype is not None:
+        if name != dtype:
+            raise Wrong(f"{what} returned the dtype {name}; expected {dtype}.")
+    elif _kind(got) != _kind(expected):
+        raise Wrong(
+            f"{what} returned the dtype {name}, which is {_kind(got)}; "
+            f"expected one that is {_kind(expected)}."
+        )
+
+
+def _kind(array: Any) -> str:
+    name = str(array.dtype).removeprefix("torch.")
+    for prefix in ("bool", "complex"):
+        if name.startswith(prefix):
+            return prefix
+    return "integer" if name.startswith(("int", "uint")) else "floating point"
+
+
+def _float64(array: Any) -> np.ndarray:
+    """Return the values for arithmetic: float64, or complex128 where they are complex."""
+    if is_tensor(array):
+        import torch
+
+        wide = torch.complex128 if array.is_complex() else torch.float64
+        return array.detach().to(wide).numpy()
+    return array.astype(np.complex128 if array.dtype.kind == "c" else np.float64)
+
+
+def _near_arrays(values: np.ndarray, right: np.ndarray, rtol: float) -> np.ndarray:
+    finite = np.isfinite(right)
+    size = np.abs(right, where=finite, out=np.zeros(right.shape))
+    rms = np.sqrt(np.mean(size**2)) if size.size else 0.0
+    with np.errstate(invalid="ignore"):
+        return (values == right) | (np.abs(values - right) <= rtol * (size + rms))
+
+
+def _where(mask: np.ndarray) -> str:
+    places = [tuple(int(i) for i in index) for index in np.argwhere(mask)[:3]]
+    if mask.ndim == 0:
+        return "the only one"
+    shown = ", ".join(f"[{', '.join(map(str, place))}]" for place in places)
+    return f"the first at {shown}"
+
+
+# --- messages ---------------------------------------------------------------------------------
+
+
+def _message(what: str, got: str, expected: str, reason: str) -> str:
+    first = f"{what} returned {got}; expected {expected}."
+    return f"{first}\n{reason}" if reason else first
+
+
+def _reason(got: Any, known: Known, rtol: float) -> str:
+    """Return the reason of the known mistake that gives `got`, or nothing."""
+    if isinstance(known, Mapping):
+        return ""
+    for wrong, reason in known:
+        try:
+            compare(got, wrong, "", rtol=rtol)
+        except Wrong:
+            continue
+        return reason
+    return ""
+
+
+def _wrong_type(got: Any, what: str, wanted: str) -> str:
+    hint = ""
+    if got is None:
+        return f"{what} returned nothing (None); expected {wanted}. Is there a return?"
+    if type(got) is str:
+        hint = " A number in quotes is text." if wanted == "a number" else ""
+    elif type(got) is bool:
+        hint = " A comparison such as == gives a bool." if wanted == "a number" else ""
+    elif wanted == "a number" and is_tensor(got) and got.numel() == 1:
+        hint = " Its .item() is the number."
+    return f"{what} returned {show(got)}, {_noun(got)}; expected {wanted}.{hint}"
+
+
+def _noun(value: Any) -> str:
+    if isinstance(value, np.ndarray):
+        return "a NumPy array"
+    if is_tensor(value):
+        return "a torch tensor"
+    names = {type(None): "None", bool: "a bool", str: "a string", int: "an int", float: "a float"}
+    return names.get(type(value), f"a {type(value).__name__}")
+
+
+def _names(keys: Any) -> str:
+    return ", ".join(repr(key) for key in keys)
