@@ -1,0 +1,56 @@
+"""Compile CUDA C++ and launch it: on a real GPU, or on what stands in for one.
+
+>>> from course import gpu
+>>> module = gpu.compile(source)              # works without a GPU
+>>> print(module.ptx(), module.resources())
+>>> module["saxpy"][grid, block](n, 2.0, x, y)
+
+In a notebook the cell magic ``%%cuda`` compiles a cell and binds its kernels as Python names.
+"""
+
+import sys
+from typing import Any
+
+from course.gpu.compiler import compiler_available, nvrtc_version
+from course.gpu.devices import Device, device, use
+from course.gpu.errors import (
+    ArgumentError,
+    CompileError,
+    GpuError,
+    LaunchError,
+    NoCompiler,
+    NoDevice,
+    NoKernel,
+)
+from course.gpu.kernel import Kernel
+from course.gpu.module import Module, compile
+
+__all__ = [
+    "ArgumentError",
+    "CompileError",
+    "Device",
+    "GpuError",
+    "Kernel",
+    "LaunchError",
+    "Module",
+    "NoCompiler",
+    "NoDevice",
+    "NoKernel",
+    "compile",
+    "compiler_available",
+    "device",
+    "nvrtc_version",
+    "use",
+]
+
+
+def load_ipython_extension(shell: Any) -> None:
+    """Register ``%%cuda``: what ``%load_ext course.gpu`` calls."""
+    from course.gpu import magic
+
+    magic.register(shell)
+
+
+# inside a notebook the import alone is enough
+if (_ipython := sys.modules.get("IPython")) and (_shell := _ipython.get_ipython()):
+    load_ipython_extension(_shell)

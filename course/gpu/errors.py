@@ -1,0 +1,48 @@
+"""What can go wrong between a kernel's source and its results.
+
+Every message is one paragraph for the person who wrote the kernel: what was expected, what came,
+what to do. IPython shows the message alone, without a traceback through this package.
+"""
+
+
+class GpuError(Exception):
+    """Anything that ``course.gpu`` reports."""
+
+    __str__ = Exception.__str__  # KeyError would show the message quoted, with its newlines escaped
+
+    def _render_traceback_(self) -> list[str]:
+        return f"{type(self).__name__}: {self}".splitlines()
+
+
+class NoCompiler(GpuError):
+    """There is no CUDA compiler on this machine."""
+
+
+class CompileError(GpuError):
+    """The compiler refused the source.
+
+    Attributes
+    ----------
+    log : str
+        The compiler's own words, in full.
+    """
+
+    def __init__(self, message: str, log: str = "") -> None:
+        super().__init__(message)
+        self.log = log
+
+
+class NoKernel(GpuError, KeyError):
+    """The module has no kernel of this name, or more than one."""
+
+
+class NoDevice(GpuError, RuntimeError):
+    """There is nothing here that a kernel can run on."""
+
+
+class ArgumentError(GpuError, TypeError):
+    """The arguments of a launch do not fit the kernel's parameters."""
+
+
+class LaunchError(GpuError, RuntimeError):
+    """A launch was refused, or the kernel failed while it ran."""

@@ -1,0 +1,2 @@
+// assert is built into the device compiler.
+#pragma once

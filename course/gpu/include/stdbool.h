@@ -1,0 +1,2 @@
+// bool is a keyword of C++.
+#pragma once

@@ -1,0 +1,2 @@
+// printf is built into the device compiler.
+#pragma once
