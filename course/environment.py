@@ -96,7 +96,7 @@ def state() -> State:
         if not install.has_pip(VENV):
             return State("build", "The folder .venv is unfinished: building it anew.")
         return State("mend", "There is a .venv already: adding what the course needs.")
-    if stamp.get("folder") != str(ROOT):
+    if stamp.get("folder") != _folder():
         return State("build", "The course moved to another folder: building .venv anew.")
     if stamp.get("python", [])[:2] != version[:2]:
         return State("build", "The Python of .venv was replaced by another: building it anew.")
@@ -153,10 +153,15 @@ def _set_up(todo: State, lock: int) -> None:
 def _stamp(version: list[int]) -> dict:
     return {
         "complete": True,
-        "folder": str(ROOT),
+        "folder": _folder(),
         "python": version,
         "requirements": hashlib.sha256(requirements.FILE.read_bytes()).hexdigest(),
     }
+
+
+def _folder() -> str:
+    """Return the folder of the course, spelt the same in every locale."""
+    return os.fsencode(ROOT).decode("utf-8", "backslashreplace")
 
 
 def _read_stamp() -> dict | None:

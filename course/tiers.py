@@ -7,6 +7,7 @@ T3: compute capability 9.0, for which kernels are compiled as sm_90a.
 import ctypes
 import importlib.util
 import os
+import sys
 from dataclasses import dataclass
 from functools import cache
 
@@ -102,8 +103,10 @@ def has_virtual_gpu() -> bool:
 
 def _without_gpu() -> str:
     """Say what becomes of kernels at T0."""
+    if sys.platform == "darwin":
+        return "Kernels can be read here; NVIDIA has no compiler for them on macOS."
     if not has_compiler():
-        return "Kernels can be read here; NVIDIA has no compiler for them on this system."
+        return "Kernels can be read here; their compiler, NVRTC, is not installed."
     if has_virtual_gpu():
         return "Kernels run on the virtual GPU, which counts what they do; times are recorded ones."
     return "Kernels compile here and show their machine code; running them needs an NVIDIA GPU."

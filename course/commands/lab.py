@@ -19,6 +19,14 @@ HELP = "open the course in JupyterLab (what happens without a command, too)"
 START = ROOT / "notebooks" / "00_start_here.ipynb"
 PORT = 8888
 
+#: Defaults of JupyterLab that the course changes: no question about news, no panels of nbgrader
+#: (they talk to an exchange that nobody set up; `check` and `grade` do their work here).
+SETTINGS = ROOT / "course" / "lab_settings"
+NBGRADER = [
+    f"nbgrader.server_extensions.{name}"
+    for name in ("assignment_list", "course_list", "formgrader", "validate_assignment")
+]
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments of ``lab``."""
@@ -110,6 +118,7 @@ def _initialise(port: int | None) -> tuple[Any, str]:
     sys.modules["rfc3987_syntax"] = None
     # kernels of this environment, not of the same name in the home directory
     os.environ["JUPYTER_PREFER_ENV_PATH"] = "1"
+    os.chdir(ROOT)  # nbgrader looks for its configuration here
     from jupyterlab.labapp import LabApp
 
     token = secrets.token_hex(16)
@@ -122,8 +131,8 @@ def _initialise(port: int | None) -> tuple[Any, str]:
         "ServerApp.allow_root": True,
         "ServerApp.answer_yes": True,  # one Ctrl-C is enough
         "IdentityProvider.token": token,
-        "LabApp.news_url": None,
-        "LabApp.check_for_updates_class": "jupyterlab.NeverCheckForUpdate",
+        "ServerApp.jpserver_extensions": dict.fromkeys(NBGRADER, False),
+        "LabApp.app_settings_dir": SETTINGS,
         "Application.log_level": "ERROR",
     }
     argv = [f"--{name}={value}" for name, value in options.items()]

@@ -49,6 +49,6 @@ class _Style:
 
 def _ruff(*words: str) -> str:
     """Return what ``ruff`` says, "" if all is well."""
-    command = [sys.executable, "-m", "ruff", *words, "--quiet"]
+    command = [sys.executable, "-m", "ruff", *words, "--quiet", "--output-format=concise"]
     result = subprocess.run(command, capture_output=True, encoding="utf-8", errors="replace")
     return (result.stdout + result.stderr) if result.returncode else ""
