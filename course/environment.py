@@ -4,6 +4,7 @@ import errno
 import hashlib
 import json
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -302,11 +303,7 @@ def run_child(command: list[str], variables: dict[str, str]) -> int:
     """Run `command` and return its exit code, as if it had taken this process's place.
 
     For Windows, where exec gives the prompt back at once. Ctrl-C reaches both processes: the
-    child decides what it means, this one waits for it.
+    child decides what it means, this one goes on waiting for it.
     """
-    child = subprocess.Popen(command, env=variables)
-    while True:
-        try:
-            return child.wait()
-        except KeyboardInterrupt:
-            continue
+    signal.signal(signal.SIGINT, lambda number, frame: None)
+    return subprocess.run(command, env=variables).returncode

@@ -10,7 +10,7 @@ from pathlib import Path
 PACKAGE = re.compile(r"(?:Collecting|Requirement already satisfied:) ([\w.-]+)")
 #: "  Downloading torch-2.13.0-cp313-cp313-manylinux_2_28_x86_64.whl (526.6 MB)"
 WHEEL = re.compile(
-    r"\s*(?:Downloading|Using cached|Processing) (?:\S*[/\\])?([\w.]+)-([\w.+!]+)-\S+\.whl"
+    r"\s*(?:Downloading|Using cached|Processing) (?:.*[/\\])?([\w.]+)-([\w.+!]+)-\S+\.whl"
     r"(?: \(([\d.]+) (kB|MB|GB)\))?\s*$"
 )
 MEGABYTES = {"kB": 1e-3, "MB": 1.0, "GB": 1e3}
