@@ -46,32 +46,39 @@ def compare(
     Wrong
         With a message for the student.
     """
+    try:
+        _compare(got, expected, what, known, rtol, dtype)
+    except Wrong as error:
+        reason = _reason(got, known, rtol)
+        raise Wrong(f"{error}\n{reason}" if reason else str(error)) from None
+
+
+def _compare(got: Any, expected: Any, what: str, known: Known, rtol: float, dtype: Any) -> None:
     if isinstance(expected, dict):
         _compare_dicts(got, expected, what, known, rtol)
     elif isinstance(expected, list | tuple):
         _compare_lists(got, expected, what, known, rtol)
     elif isinstance(expected, np.ndarray) or is_tensor(expected):
-        _compare_arrays(got, expected, what, known, rtol, dtype)
+        _compare_arrays(got, expected, what, rtol, dtype)
     elif isinstance(expected, int | float) and not isinstance(expected, bool):
-        _compare_numbers(got, expected, what, known, rtol)
+        _compare_numbers(got, expected, what, rtol)
     elif type(got) is not type(expected):
         raise Wrong(_wrong_type(got, what, _noun(expected)))
     elif got != expected:
-        raise Wrong(_message(what, show(got), show(expected), _reason(got, known, rtol)))
+        raise Wrong(f"{what} is {show(got)}; expected {show(expected)}.")
 
 
 # --- numbers ----------------------------------------------------------------------------------
 
 
-def _compare_numbers(got: Any, expected: float, what: str, known: Known, rtol: float) -> None:
+def _compare_numbers(got: Any, expected: float, what: str, rtol: float) -> None:
     if type(got) not in (int, float):
         raise Wrong(_wrong_type(got, what, "a number"))
     if not math.isfinite(got):
-        raise Wrong(f"{what} returned {got}, which is no number to compute with.")
+        raise Wrong(f"{what} is {got}; expected {_digits(expected)}.")
     if not _near(got, expected, rtol):
-        reason = _reason(got, known, rtol)
-        came = f"{_digits(got)}{'' if reason else _ratio(got, expected)}"
-        raise Wrong(_message(what, came, _digits(expected), reason))
+        ratio = _ratio(got, expected)
+        raise Wrong(f"{what} is {_digits(got)}{ratio}; expected {_digits(expected)}.")
 
 
 def _near(a: float, b: float, rtol: float) -> bool:
@@ -84,13 +91,15 @@ def _digits(number: float) -> str:
 
 
 def _ratio(got: float, expected: float) -> str:
-    """Return a remark such as `` (1/2 of it)`` when the ratio is that simple, else nothing."""
+    """Return a remark such as `` (1/2 of the right value)`` if the ratio is that simple."""
     if got <= 0 or expected <= 0:
         return ""
     ratio = Fraction(got / expected).limit_denominator(16)
-    if ratio == 0 or ratio.numerator > 16 or abs(got / expected / float(ratio) - 1) > 1e-9:
+    if not math.isclose(ratio, got / expected, rel_tol=1e-9) or ratio > 16:
         return ""
-    return f" ({ratio} of the right value)" if ratio < 1 else f" ({ratio} times the right value)"
+    if ratio.numerator == 1:
+        return f" ({ratio} of the right value)"
+    return f" ({ratio} times the right value)" if ratio.denominator == 1 else ""
 
 
 # --- containers -------------------------------------------------------------------------------
@@ -108,7 +117,7 @@ def _compare_dicts(got: Any, expected: dict, what: str, known: Known, rtol: floa
         if extra:
             parts.append(f"has {_names(extra)} too many")
         raise Wrong(
-            f"{what} returned a dict that {' and '.join(parts)}. "
+            f"{what} is a dict that {' and '.join(parts)}. "
             f"Its keys should be {_names(expected) or 'none'}."
         )
     _compare_parts(got, expected, expected, what, known, rtol)
@@ -118,10 +127,10 @@ def _compare_lists(got: Any, expected: Sequence, what: str, known: Known, rtol: 
     if type(got) not in (list, tuple):
         raise Wrong(_wrong_type(got, what, f"a {type(expected).__name__}"))
     if len(got) != len(expected):
-        reason = _reason(got, known, rtol)
-        count = f"{len(expected)} element{'' if len(expected) == 1 else 's'}"
-        came, right = f"{show(got)} ({len(got)} of them)", f"{show(list(expected))} ({count})"
-        raise Wrong(_message(what, came, right, reason))
+        raise Wrong(
+            f"{what} is {show(got)}, which has length {len(got)}; expected {show(expected)}, "
+            f"of length {len(expected)}."
+        )
     _compare_parts(got, expected, range(len(expected)), what, known, rtol)
 
 
@@ -129,21 +138,15 @@ def _compare_parts(
     got: Any, expected: Any, keys: Any, what: str, known: Known, rtol: float
 ) -> None:
     hints = known if isinstance(known, Mapping) else {}
-    whole = "" if isinstance(known, Mapping) else _reason(got, known, rtol)
     for key in keys:
-        try:
-            part = f"{what}[{key!r}]"
-            compare(got[key], expected[key], part, known=hints.get(key, ()), rtol=rtol)
-        except Wrong as error:
-            raise Wrong(f"{error}\n{whole}" if whole else str(error)) from None
+        part = f"{what}[{key!r}]"
+        compare(got[key], expected[key], part, known=hints.get(key, ()), rtol=rtol)
 
 
 # --- arrays -----------------------------------------------------------------------------------
 
 
-def _compare_arrays(
-    got: Any, expected: Any, what: str, known: Known, rtol: float, dtype: Any
-) -> None:
+def _compare_arrays(got: Any, expected: Any, what: str, rtol: float, dtype: Any) -> None:
     """Compare element by element, with a tolerance from the reference's own size.
 
     An element may be off by ``rtol * (|reference| + rms)``, where rms is the root mean square of
@@ -154,34 +157,35 @@ def _compare_arrays(
         raise Wrong(_wrong_type(got, what, noun))
     if tuple(got.shape) != tuple(expected.shape):
         raise Wrong(
-            f"{what} returned {noun} of shape {tuple(got.shape)}; "
+            f"{what} is {noun} of shape {tuple(got.shape)}; "
             f"expected the shape {tuple(expected.shape)}."
         )
     _check_dtype(got, expected, what, dtype)
     values, right = _float64(got), _float64(expected)
     bad = ~np.isfinite(values) & (values != right)  # a reference may hold -inf, as a mask does
     if bad.any():
-        kinds = f"{np.isnan(values).sum()} NaN and {np.isinf(values).sum()} infinite"
-        raise Wrong(f"{what} returned {kinds} elements, {_where(bad)}.")
+        nan, inf = np.isnan(values[bad]).sum(), np.isinf(values[bad]).sum()
+        raise Wrong(
+            f"{what} has {nan:,} NaN and {inf:,} infinite elements of {bad.size:,} where there "
+            f"should be none, {_where(bad)}."
+        )
     off = ~_near_arrays(values, right, rtol)
     if off.any():
         first = tuple(int(i) for i in np.argwhere(off)[0])
-        message = (
-            f"{what} returned {off.sum():,} of {off.size:,} elements wrong, {_where(off)}: "
+        raise Wrong(
+            f"{what} has {off.sum():,} of {off.size:,} elements wrong, {_where(off)}: "
             f"{values[first]:.6g} instead of {right[first]:.6g}."
         )
-        reason = _reason(got, known, rtol)
-        raise Wrong(f"{message}\n{reason}" if reason else message)
 
 
 def _check_dtype(got: Any, expected: Any, what: str, dtype: Any) -> None:
     name = str(got.dtype).removeprefix("torch.")
     if dtype is not None:
         if name != dtype:
-            raise Wrong(f"{what} returned the dtype {name}; expected {dtype}.")
+            raise Wrong(f"{what} has the dtype {name}; expected {dtype}.")
     elif _kind(got) != _kind(expected):
         raise Wrong(
-            f"{what} returned the dtype {name}, which is {_kind(got)}; "
+            f"{what} has the dtype {name}, which is {_kind(got)}; "
             f"expected one that is {_kind(expected)}."
         )
 
@@ -223,11 +227,6 @@ def _where(mask: np.ndarray) -> str:
 # --- messages ---------------------------------------------------------------------------------
 
 
-def _message(what: str, got: str, expected: str, reason: str) -> str:
-    first = f"{what} returned {got}; expected {expected}."
-    return f"{first}\n{reason}" if reason else first
-
-
 def _reason(got: Any, known: Known, rtol: float) -> str:
     """Return the reason of the known mistake that gives `got`, or nothing."""
     if isinstance(known, Mapping):
@@ -242,16 +241,18 @@ def _reason(got: Any, known: Known, rtol: float) -> str:
 
 
 def _wrong_type(got: Any, what: str, wanted: str) -> str:
-    hint = ""
     if got is None:
-        return f"{what} returned nothing (None); expected {wanted}. Is there a return?"
-    if type(got) is str:
-        hint = " A number in quotes is text." if wanted == "a number" else ""
-    elif type(got) is bool:
-        hint = " A comparison such as == gives a bool." if wanted == "a number" else ""
-    elif wanted == "a number" and is_tensor(got) and got.numel() == 1:
-        hint = " Its .item() is the number."
-    return f"{what} returned {show(got)}, {_noun(got)}; expected {wanted}.{hint}"
+        hint = "" if what.endswith("]") else " Is there a return?"
+        return f"{what} is None; expected {wanted}.{hint}"
+    hint = ""
+    if wanted == "a number":
+        if type(got) is str:
+            hint = " A number in quotes is text."
+        elif type(got) is bool:
+            hint = " A comparison such as == gives a bool."
+        elif is_tensor(got) and got.numel() == 1:
+            hint = " Its .item() is the number."
+    return f"{what} is {show(got)}, {_noun(got)}; expected {wanted}.{hint}"
 
 
 def _noun(value: Any) -> str:

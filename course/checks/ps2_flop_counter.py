@@ -25,6 +25,7 @@ from course.checks.ps2_products import (
 from course.checks.question import Question, Reply
 from course.checks.theory import Answer
 from course.checks.wrong import Wrong
+from course.specs import gpu
 
 SET = "ps2_flop_counter"
 
@@ -39,7 +40,7 @@ t view _unsafe_view transpose permute expand unsqueeze squeeze select slice deta
 as_strided reshape"""
 POINTWISE = """
 relu gelu mul add add_ div sum softmax _softmax _safe_softmax native_layer_norm ones_like clone
-copy_ randn threshold_backward gelu_backward _softmax_backward_data
+copy_ threshold_backward gelu_backward _softmax_backward_data
 native_layer_norm_backward"""
 
 
@@ -49,7 +50,7 @@ native_layer_norm_backward"""
 def matmul_flops(student: Student) -> None:
     """Check ``matmul_flops(m, n, k)``: the FLOPs of an m x k matrix times a k x n matrix."""
     question = Question(SET, "matmul_flops", student)
-    for m, n, k in [(1, 1, 1), *(primes(question.rng, 3, 2, 99) for _ in range(4))]:
+    for m, n, k in [*(primes(question.rng, 3, 2, 99) for _ in range(4)), [1, 1, 1]]:
         known = [
             (m * n * k, HALF),
             (
@@ -146,18 +147,28 @@ def conv2d_flops(student: Student) -> None:
 
 
 def _conv_cases(question: Question) -> Iterable[tuple]:
-    """Yield sizes (N, C, H, W, F, C per group, R, S, stride, padding), all sides different."""
-    rng = question.rng
+    """Yield sizes (N, C, H, W, F, C per group, R, S, stride, padding) that show each mistake."""
     for groups, stride, padding in [
         (1, (1, 1), (0, 0)),
-        (1, (1, 1), (2, 1)),
-        (1, (3, 2), (0, 0)),
-        (1, (2, 3), (1, 2)),
-        (3, (1, 2), (1, 0)),
+        (1, (1, 1), (3, 1)),
+        (1, (3, 4), (0, 0)),
+        (1, (4, 3), (1, 3)),
+        (5, (1, 3), (1, 0)),
     ]:
-        n, c_w, r, s = primes(rng, 4, 2, 7)
-        h, w, f = primes(rng, 3, 11, 29)
-        yield n, c_w * groups, h, w, f * groups, c_w, r, s, stride, padding
+        n, c_w, f, kernel, sides = _conv_sizes(question, stride, padding)
+        yield n, c_w * groups, *sides, f * groups, c_w, *kernel, stride, padding
+
+
+def _conv_sizes(question: Question, stride: Iterable[int], padding: Iterable[int]) -> tuple:
+    """Draw N, C, F, kernel and sides: primes, and in steps a last window hangs over the edge."""
+    n, c, *kernel = primes(question.rng, 4, 3, 11)
+    (f,) = primes(question.rng, 1, 13, 19)
+    sides: list[int] = []
+    for size, step, pad in zip(kernel, stride, padding, strict=True):
+        drawn = primes(question.rng, 7, 17, 43)
+        fits = [side for side in drawn if step == 1 or (side + 2 * pad - size) % step]
+        sides.append(next(side for side in fits if side not in sides))
+    return n, c, f, kernel, sides
 
 
 def _sides(
@@ -282,7 +293,7 @@ def compare_counters(student: Student) -> None:
         if isinstance(reply.value, dict) and isinstance(reply.value.get("missed"), list | tuple):
             reply.value["missed"] = [_short(key) for key in reply.value["missed"]]
         known = {
-            "mine": _missing_formula(name, flops),
+            "mine": _missing_formula(name, shapes, flops),
             "builtin": [(flops, "That is the right count, but PyTorch's counter says otherwise.")],
             "missed": [([], "Your counter found work that the built-in one did not. Where?")],
         }
@@ -310,7 +321,7 @@ def _builtin(name: str, shapes: Shapes) -> int:
     return counter.get_total_flops()
 
 
-def _missing_formula(name: str, flops: int) -> list[tuple[int, str]]:
+def _missing_formula(name: str, shapes: Shapes, flops: int) -> list[tuple[int, str]]:
     nothing, half = "Nothing was counted.", HALF
     if name == "matvec":
         nothing = "A matrix times a vector is a product too: aten.mv has no formula yet."
@@ -320,6 +331,8 @@ def _missing_formula(name: str, flops: int) -> list[tuple[int, str]]:
             "formula yet: it is in the 'unknown' of your count."
         )
         half = "Attention is two products of the same size: Q K^T and P V."
+        linear = flops // shapes["keys"] * shapes["dim"]
+        return [(0, nothing), (flops // 2, half), (linear, "Each query meets each key: N M d.")]
     return [(0, nothing), (flops // 2, half)]
 
 
@@ -416,12 +429,14 @@ def utilisation(student: Student) -> None:
     question = Question(SET, "utilisation", student)
     for layers in (2, 4):
         batch, *widths = primes(question.rng, layers + 2, 3, 60)
-        seconds, peak = float(question.rng.uniform(1e-3, 1)), 1e9 * question.rng.integers(1, 100)
         plain, checkpointed = mlp(batch, widths), checkpointed_mlp(batch, widths)
         forward = forward_flops(plain)
         nominal = forward + backward_flops(plain)
         executed = forward + backward_flops(checkpointed)
-        full = seconds * float(peak)
+        # about half of a small machine's peak, in round numbers
+        peak = 1e9 * int(question.rng.integers(10, 100))
+        seconds = float(f"{nominal / peak / question.rng.uniform(0.3, 0.6):.3g}")
+        full = seconds * peak
         percent = "A fraction is asked for, not per cent."
         known = {
             "mfu": [
@@ -439,7 +454,7 @@ def utilisation(student: Student) -> None:
                 (100 * executed / full, percent),
             ],
         }  # fmt: skip
-        reply = question.ask({"batch": batch, "widths": widths}, seconds, float(peak))
+        reply = question.ask({"batch": batch, "widths": widths}, seconds, peak)
         reply.gives({"mfu": nominal / full, "hfu": executed / full}, known=known, rtol=1e-9)
     question.passed()
 
@@ -488,7 +503,8 @@ def flash_training(number: Any) -> None:
 
 def training_days(number: Any) -> None:
     """Check how long a training run takes, by the rule 6 N D and a model FLOPs utilisation."""
-    days = 6 * 8.03e9 * 15e12 / (1024 * 989.4e12 * 0.40) / 86_400
+    peak = gpu("H100 SXM").peak("bf16")
+    days = 6 * 8.03e9 * 15e12 / (1024 * peak * 0.40) / 86_400
     Answer(
         value=days,
         unit="days",
@@ -520,11 +536,11 @@ def _sizes(question: Question, name: str) -> Shapes:
         batch, *widths = primes(question.rng, 5, 2, 40)
         return {"batch": batch, "widths": widths}
     if name == "conv":
-        batch, channels, r, s = primes(question.rng, 4, 2, 7)
-        height, width, filters = primes(question.rng, 3, 11, 23)
-        sizes = {"batch": batch, "channels": channels, "height": height, "width": width}
-        pair = [int(i) for i in question.rng.permutation([1, 2])]
-        return sizes | {"filters": filters, "kernel": [r, s], "stride": pair, "padding": pair[::-1]}
+        stride, padding = ([1, 3], [3, 1]) if question.rng.integers(2) else ([3, 1], [1, 3])
+        batch, channels, filters, kernel, sides = _conv_sizes(question, stride, padding)
+        sizes = {"batch": batch, "channels": channels, "height": sides[0], "width": sides[1]}
+        window = {"filters": filters, "kernel": kernel, "stride": stride, "padding": padding}
+        return sizes | window
     if name == "block":
         batch, tokens, heads, a, b = primes(question.rng, 5, 2, 13)
         return {"batch": batch, "tokens": tokens, "heads": heads, "dim": heads * a, "hidden": a * b}
@@ -592,6 +608,11 @@ def _no_work_in_views(reply: Reply) -> None:
 def _nothing_harmless(reply: Reply) -> None:
     """Raise if a view or a pointwise operator is reported as unknown."""
     for key in reply.value["unknown"]:
+        if _short(key) in ("uniform_", "normal_", "randn", "rand", "eye"):
+            raise Wrong(
+                f"{reply.what} reports {key} as unknown: it makes up numbers for weights or "
+                "inputs. Is the model built inside the block? Build it before."
+            )
         if _short(key) in VIEWS.split() + POINTWISE.split():
             raise Wrong(
                 f"{reply.what} reports {key} as unknown. It is known to do no matmul work: only "

@@ -61,6 +61,7 @@ class Question:
             If the function raises, changes its arguments, returns something that is not plain
             data, or returns something else the second time.
         """
+        args = plain.plain(args, "an argument")
         what = f"{self.called}({', '.join(map(show, args))})"
         first = self._call(what, args)
         again = self._call(what, args)
@@ -78,7 +79,7 @@ class Question:
         passed(self.name, f"{self._cases} case{'' if self._cases == 1 else 's'}")
 
     def _call(self, what: str, args: tuple) -> Any:
-        copies = tuple(plain.plain(arg, "an argument") for arg in args)
+        copies = plain.plain(args)
         if isinstance(self.function, Remote):
             outcome = self.function.perform(copies)
         else:

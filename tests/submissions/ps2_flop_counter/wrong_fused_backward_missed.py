@@ -1,0 +1,15 @@
+"""Has no formula for the backward operator of the fused attention."""
+# loses: test_train
+# says: backward operator of the fused attention has no formula
+
+# %% cell: backward_formulas
+def conv2d_backward_flops(args, out):
+    return sum(args[10][:2]) * conv2d_flops(args[1].shape, args[2].shape, args[4], args[5])
+
+
+def fused_attention_backward_flops(args, out):
+    return fused_attention_flops(args[1:], out) * 5 // 2
+
+
+FORMULAS["aten.convolution_backward"] = conv2d_backward_flops
+FORMULAS["aten._scaled_dot_product_flash_attention_backward"] = fused_attention_backward_flops

@@ -1,0 +1,7 @@
+"""Counts a multiply-add as one FLOP; every count built on it is half."""
+# loses: test_matmul_flops, test_addmm_flops, test_bmm_flops, test_conv2d_flops, test_count_forward, test_count_unknown, test_count_safely, test_compare_counters, test_train, test_mlp_training_flops, test_utilisation
+# says: is a multiplication and an addition: 2 FLOPs
+
+# %% cell: matmul_flops
+def matmul_flops(m, n, k):
+    return m * n * k
