@@ -133,11 +133,16 @@ def _elements(args: tuple, kwargs: dict[str, Any], out: Any) -> int:
 
 
 @formula("native_batch_norm", "cudnn_batch_norm", "_native_batch_norm_legit")
-@formula("_native_batch_norm_legit_no_training", "_batch_norm_with_update", "_batch_norm_no_update")
+@formula("_batch_norm_with_update")
 def _batch_norm(out: Any, x: Tensor, *rest: Any, **__: Any) -> Work:
-    """Mean 1, variance 3, subtract and scale 2, weight and bias 2; at rest the last four."""
+    """Mean 1, variance 3, subtract and scale 2, weight and bias 2; the last four at rest."""
     training = next((value for value in rest if isinstance(value, bool)), True)
     return Work(pointwise=(8 if training else 4) * x.numel())
+
+
+@formula("_native_batch_norm_legit_no_training", "_batch_norm_no_update")
+def _batch_norm_at_rest(out: Any, x: Tensor, *_: Any, **__: Any) -> Work:
+    return Work(pointwise=4 * x.numel())
 
 
 @formula("nll_loss_forward", "nll_loss2d_forward")

@@ -81,7 +81,7 @@ def _addmm_activation(out: Tensor, bias: Tensor, a: Tensor, *_: Any, **__: Any) 
 
 @formula("_scaled_mm")
 def _scaled_mm(
-    out: Tensor, a: Tensor, b: Tensor, scale_a: Tensor, scale_b: Tensor, *rest: Any, **named: Any
+    out: Tensor, a: Tensor, b: Tensor, scale_a: Tensor, scale_b: Tensor, *rest: Any, **__: Any
 ) -> Work:
     """Both scales are applied to the result, as a kernel for 8-bit floats does it."""
     bias = rest[0] if rest else named.get("bias")
@@ -214,7 +214,7 @@ def _flash(out: Any, q: Tensor, k: Tensor, v: Tensor, *rest: Any, **__: Any) -> 
 
 @formula("_flash_attention_backward", "_efficient_attention_backward")
 def _flash_backward(
-    out: Any, grad: Tensor, q: Tensor, k: Tensor, v: Tensor, *rest: Any, **named: Any
+    out: Any, grad: Tensor, q: Tensor, k: Tensor, v: Tensor, *rest: Any, **__: Any
 ) -> Work | None:
     work = _flash(out, q, k, v, *rest[:5])
     return work and attention_backward(*_attention_shape(*(t.transpose(1, 2) for t in (q, k, v))))
@@ -228,33 +228,24 @@ def _attention_shape(q: Tensor, k: Tensor, v: Tensor) -> tuple[int, int, int, in
 
 @formula("_native_multi_head_attention")
 def _native_multi_head_attention(
-    out: Any,
-    q: Tensor,
-    k: Tensor,
-    v: Tensor,
-    width: int,
-    heads: int,
-    qkv_weight: Tensor,
-    qkv_bias: Tensor,
-    proj_weight: Tensor,
-    *_: Any,
-    **__: Any,
+    out: Any, q: Tensor, k: Tensor, v: Tensor, width: int, heads: int, *_: Any, **__: Any
 ) -> Work:
-    """nn.MultiheadAttention in one operator, its fast path when nothing needs a gradient."""
-    batch, queries, _width = q.shape
-    keys = k.shape[1]
-    scores = attention_forward(batch, heads, queries, keys, width // heads, width // heads)
-    q_rows, kv_rows = batch * queries, batch * keys
-    projections = 2 * width * width * (2 * q_rows + 2 * kv_rows)
-    return scores + Work(flops=projections, pointwise=width * (2 * q_rows + 2 * kv_rows))
+    """nn.MultiheadAttention in one operator, its fast path for self-attention without gradients."""
+    batch, length, _width = q.shape
+    rows, head = batch * length, width // heads
+    projections = Work(flops=2 * rows * width * 4 * width, pointwise=4 * rows * width)
+    return attention_forward(batch, heads, length, length, head, head) + projections
 
 
 @formula("_transformer_encoder_layer_fwd")
-def _transformer_encoder_layer(out: Tensor, x: Tensor, width: int, heads: int, *rest: Any) -> Work:
+def _transformer_encoder_layer(
+    out: Tensor, x: Tensor, width: int, heads: int, *rest: Any, **__: Any
+) -> Work:
     """nn.TransformerEncoderLayer in one operator, likewise: attention, MLP, 2 norms, 2 sums."""
     batch, length, _width = x.shape
-    rows, hidden = batch * length, rest[12].shape[0]
-    attention = attention_forward(batch, heads, length, length, width // heads, width // heads)
+    hidden = rest[11].shape[0]  # of the first weight of the MLP, (hidden, width)
+    rows, head = batch * length, width // heads
+    attention = attention_forward(batch, heads, length, length, head, head)
     projections = 2 * rows * width * (4 * width + 2 * hidden)
     pointwise = rows * ((4 + 1 + 2 + 2 * 8) * width + 2 * hidden)
     return attention + Work(flops=projections, pointwise=pointwise)
