@@ -11,7 +11,7 @@ In a notebook the cell magic ``%%cuda`` compiles a cell and binds its kernels as
 import sys
 from typing import Any
 
-from course.gpu.compiler import compiler_available, nvrtc_version
+from course.gpu.compiler import compiler_problem, nvrtc_version
 from course.gpu.devices import Device, device, use
 from course.gpu.errors import (
     ArgumentError,
@@ -37,7 +37,7 @@ __all__ = [
     "NoDevice",
     "NoKernel",
     "compile",
-    "compiler_available",
+    "compiler_problem",
     "device",
     "nvrtc_version",
     "use",

@@ -4,6 +4,7 @@ A C++ compiler refuses a float array where the kernel wants ints. Across the bor
 nothing would notice, and the results would be nonsense; so the same check is made here.
 """
 
+import functools
 import math
 import re
 import struct
@@ -41,6 +42,10 @@ _LONG = "int" if sys.platform == "win32" else "long long"
 _DTYPES["long"] = _DTYPES[_LONG]
 _DTYPES["unsigned long"] = _DTYPES[f"unsigned {_LONG}"]
 
+_FLOATS = (float, np.floating)
+_NUMBERS = (int, *_FLOATS, np.integer, np.bool_)
+_STRUCTS = (bytes, np.void)
+
 _VECTOR = re.compile(r"(u?)(char|short|int|longlong|long|float|double)([1-4])")
 
 
@@ -72,25 +77,42 @@ def _element(cpp: str) -> _Element | None:
     return _Element(dtypes, count, size * (count if count != 3 else 1))
 
 
-@dataclass(frozen=True)
-class _Place:
-    """Which argument of which kernel: the subject of every message."""
+class Place:
+    """One parameter of a kernel as the goal of an argument, and the subject of its messages.
 
-    kernel: str
-    number: int
-    parameter: Parameter
+    Parameters
+    ----------
+    kernel : str
+        The kernel's name.
+    number : int
+        Counted from 1.
+    parameter : Parameter
+        What it declares.
+    """
 
-    @property
-    def name(self) -> str:
-        return self.parameter.name or f"argument {self.number}"
+    def __init__(self, kernel: str, number: int, parameter: Parameter) -> None:
+        self.kernel = kernel
+        self.number = number
+        self.parameter = parameter
+        self.slot = parameter.slot
+        self.name = parameter.name or f"argument {number}"
+        self.cpp = parameter.type.text if parameter.type else ""
+        pointee = parameter.type.pointee if parameter.type else None
+        self.element = _element(pointee.text) if pointee else None
+        self.is_pointer = pointee is not None
+        # without a C++ type eight bytes may be either
+        self.may_be_pointer = pointee is not None or (
+            not parameter.type and self.slot.kind != "f" and self.slot.size == 8
+        )
+        self.writable = pointee is None or not pointee.const
 
     def refuse(self, text: str) -> NoReturn:
+        """Raise an ArgumentError about it."""
         raise ArgumentError(f"{self.kernel}: argument {self.number}, `{self.parameter}`, {text}")
 
 
 def pack(
-    kernel: str,
-    parameters: Sequence[Parameter],
+    places: Sequence[Place],
     values: Sequence[Any],
     device: Device,
 ) -> list[Scalar | Array | Pointer]:
@@ -98,12 +120,11 @@ def pack(
 
     Parameters
     ----------
-    kernel : str
-        The kernel's name, for messages.
-    parameters : sequence of Parameter
-        What it declares.
+    places : sequence of Place
+        The kernel's parameters.
     values : sequence
-        What the caller gave: numbers, NumPy arrays, torch tensors, or None for a null pointer.
+        What the caller gave, one for each: numbers, NumPy arrays, torch tensors, or None for a
+        null pointer.
     device : Device
         Where it will run.
 
@@ -112,16 +133,14 @@ def pack(
     ArgumentError
         A value does not fit its parameter.
     """
-    if len(values) != len(parameters):
-        _refuse_count(kernel, parameters, values)
-    places = [_Place(kernel, i, p) for i, p in enumerate(parameters, 1)]
     packed = [_pack_one(place, value, device) for place, value in zip(places, values, strict=True)]
     host = next((p for p, b in zip(places, packed, strict=True) if isinstance(b, Array)), None)
     gpu = next((p for p, b in zip(places, packed, strict=True) if _on_gpu(b)), None)
     if host and gpu:
         raise ArgumentError(
-            f"{kernel}: `{gpu.name}` lies on the GPU and `{host.name}` in host memory. One launch "
-            "takes its arrays from one place: move the others with .cuda(), or all with .cpu()."
+            f"{host.kernel}: `{gpu.name}` lies on the GPU and `{host.name}` in host memory. One "
+            "launch takes its arrays from one place: move the others with .cuda(), or all with "
+            ".cpu()."
         )
     return packed
 
@@ -130,8 +149,17 @@ def _on_gpu(buffer: Scalar | Array | Pointer) -> bool:
     return isinstance(buffer, Pointer) and buffer.address != 0
 
 
-def _refuse_count(kernel: str, parameters: Sequence[Parameter], values: Sequence[Any]) -> NoReturn:
-    wanted, got = len(parameters), len(values)
+def check_count(kernel: str, parameters: Sequence[Parameter], got: int) -> None:
+    """Refuse another number of arguments than the kernel has parameters.
+
+    Raises
+    ------
+    ArgumentError
+        The message names the parameters.
+    """
+    wanted = len(parameters)
+    if got == wanted:
+        return
     text = (
         f"{kernel} takes {wanted} argument{'s' * (wanted != 1)} "
         f"({', '.join(map(str, parameters))}), and {got} came."
@@ -141,23 +169,19 @@ def _refuse_count(kernel: str, parameters: Sequence[Parameter], values: Sequence
     raise ArgumentError(text)
 
 
-def _pack_one(place: _Place, value: Any, device: Device) -> Scalar | Array | Pointer:
-    parameter = place.parameter
-    slot, cpp = parameter.slot, parameter.type
-    known_value = cpp is not None and cpp.pointee is None
-    pointer = not known_value and (cpp is not None or (slot.kind != "f" and slot.size == 8))
+def _pack_one(place: Place, value: Any, device: Device) -> Scalar | Array | Pointer:
     tensor = _is_tensor(value)
     if tensor or isinstance(value, np.ndarray):
-        if not pointer:
+        if not place.may_be_pointer:
             place.refuse(
                 f"is one number, and {_kind(value)} of shape {tuple(value.shape)} came. Take a "
                 "number out of it with .item()."
             )
         return _pack_tensor(place, value, device) if tensor else _pack_array(place, value)
-    if pointer and value is None:
+    if place.may_be_pointer and value is None:
         return Pointer(0)
-    if pointer and cpp is not None:
-        place.refuse(f"is an array, and {_kind(value)} came. {_how_to_make(cpp.pointee.text)}")
+    if place.is_pointer:
+        place.refuse(f"is an array, and {_kind(value)} came. {_how_to_make(place.element)}")
     return Scalar(_pack_number(place, value))
 
 
@@ -170,20 +194,21 @@ def _kind(value: Any) -> str:
     if isinstance(value, np.ndarray):
         return f"a {value.dtype.name} NumPy array"
     if _is_tensor(value):
-        return f"a {_dtype_name(value)} torch tensor"
+        return f"a {_dtype_name(value.dtype)} torch tensor"
     if value is None:
         return "None"
-    if isinstance(value, bool | int | float | np.number | np.bool_):
+    if isinstance(value, _NUMBERS):
         return f"the {type(value).__name__} {value}"
     return f"a {type(value).__name__}"
 
 
-def _dtype_name(tensor: Any) -> str:
-    return str(tensor.dtype).removeprefix("torch.")
+@functools.cache
+def _dtype_name(dtype: Any) -> str:
+    """Return NumPy's name of a dtype, which torch uses too."""
+    return dtype.name if isinstance(dtype, np.dtype) else str(dtype).removeprefix("torch.")
 
 
-def _how_to_make(cpp: str) -> str:
-    element = _element(cpp)
+def _how_to_make(element: _Element | None) -> str:
     dtype = next((d for d in element.dtypes if hasattr(np, d)), None) if element else None
     return f"Make one: np.array([...], dtype=np.{dtype or 'float32'})."
 
@@ -191,7 +216,7 @@ def _how_to_make(cpp: str) -> str:
 # --- arrays ---------------------------------------------------------------------------------------
 
 
-def _pack_array(place: _Place, array: np.ndarray) -> Array:
+def _pack_array(place: Place, array: np.ndarray) -> Array:
     if array.dtype.hasobject or not array.dtype.isnative:
         place.refuse(f"needs plain numbers of this machine's byte order, and {array.dtype!r} came.")
     if not array.flags.c_contiguous:
@@ -200,17 +225,16 @@ def _pack_array(place: _Place, array: np.ndarray) -> Array:
             f"{array.strides} bytes came (a slice or a transpose). Copy it first: "
             "np.ascontiguousarray(...)."
         )
-    _check_elements(place, array, array.dtype.name, array.size, "astype(np.{})")
-    writable = _writable(place.parameter)
-    if writable and not array.flags.writeable:
+    _check_elements(place, array, _dtype_name(array.dtype), array.size, "astype(np.{})")
+    if place.writable and not array.flags.writeable:
         place.refuse(
             "may be written by the kernel, and a read-only NumPy array came. If the kernel only "
             f"reads it, declare it const; else pass a copy: {place.name}.copy()."
         )
-    return Array(array, writable, place.name)
+    return Array(array, place.writable, place.name)
 
 
-def _pack_tensor(place: _Place, tensor: Any, device: Device) -> Array | Pointer:
+def _pack_tensor(place: Place, tensor: Any, device: Device) -> Array | Pointer:
     torch = sys.modules["torch"]
     if tensor.layout != torch.strided or tensor.is_conj() or tensor.is_neg():
         place.refuse("needs a dense tensor without a pending conjugation (.to_dense(), .clone()).")
@@ -220,13 +244,13 @@ def _pack_tensor(place: _Place, tensor: Any, device: Device) -> Array | Pointer:
             f"{tensor.stride()} elements came (a slice or a transpose). Copy it first: "
             ".contiguous()."
         )
-    name = _dtype_name(tensor)
+    name = _dtype_name(tensor.dtype)
     element = _check_elements(place, tensor, name, tensor.numel(), "to(torch.{})")
     if tensor.device.type == "cpu":
         plain = tensor.detach()
         if not hasattr(np, name):  # bfloat16 and float8: NumPy carries their bits
             plain = plain.view(torch.int16 if tensor.itemsize == 2 else torch.uint8)
-        return Array(plain.numpy(), _writable(place.parameter), place.name)
+        return Array(plain.numpy(), place.writable, place.name)
     if str(tensor.device) != device.memory:
         place.refuse(
             f"lies on {tensor.device}, and the kernel runs on {device} with "
@@ -242,21 +266,15 @@ def _pack_tensor(place: _Place, tensor: Any, device: Device) -> Array | Pointer:
     return Pointer(address)
 
 
-def _writable(parameter: Parameter) -> bool:
-    return parameter.type is None or not parameter.type.pointee.const
-
-
 def _check_elements(
-    place: _Place,
+    place: Place,
     array: Any,
     dtype: str,
     size: int,
     conversion: str,
 ) -> _Element | None:
     """Refuse elements that the kernel would read as something else."""
-    if place.parameter.type is None:
-        return None
-    element = _element(place.parameter.type.pointee.text)
+    element = place.element
     if element is None:
         return None
     if dtype not in element.dtypes:
@@ -278,15 +296,14 @@ def _check_elements(
 # --- numbers --------------------------------------------------------------------------------------
 
 
-def _pack_number(place: _Place, value: Any) -> bytes:
-    slot = place.parameter.slot
-    cpp = place.parameter.type.text if place.parameter.type else ""
-    if isinstance(value, bytes | np.void):
+def _pack_number(place: Place, value: Any) -> bytes:
+    slot, cpp = place.slot, place.cpp
+    if isinstance(value, _STRUCTS):
         data = value if isinstance(value, bytes) else value.tobytes()
         if slot.kind != "b" or len(data) != slot.size:
             place.refuse(f"takes {slot.size} bytes, and {len(data)} bytes of a struct came.")
         return data
-    if not isinstance(value, bool | int | float | np.bool_ | np.integer | np.floating):
+    if not isinstance(value, _NUMBERS):
         hint = " Did you forget [grid, block]?" if callable(value) else ""
         place.refuse(f"is one number, and {_kind(value)} came.{hint}")
     if cpp in ("__half", "__nv_bfloat16"):
@@ -301,11 +318,11 @@ def _pack_number(place: _Place, value: Any) -> bytes:
     return _pack_integer(place, value, cpp)
 
 
-def _pack_integer(place: _Place, value: Any, cpp: str) -> bytes:
-    if isinstance(value, float | np.floating):
+def _pack_integer(place: Place, value: Any, cpp: str) -> bytes:
+    if isinstance(value, _FLOATS):
         whole = f" int({value}) loses nothing." if float(value).is_integer() else ""
         place.refuse(f"is an integer, and {_kind(value)} came.{whole} Use // to divide integers.")
-    slot, value = place.parameter.slot, int(value)
+    slot, value = place.slot, int(value)
     bits = 8 * slot.size
     signed = cpp != "bool" and not cpp.startswith("unsigned")
     unsigned = cpp == "bool" or cpp.startswith("unsigned") or not cpp
@@ -316,14 +333,14 @@ def _pack_integer(place: _Place, value: Any, cpp: str) -> bytes:
     return (value & ((1 << bits) - 1)).to_bytes(slot.size, "little")
 
 
-def _pack_float(place: _Place, value: float, code: str) -> bytes:
+def _pack_float(place: Place, value: float, code: str) -> bytes:
     try:
         return struct.pack("<" + code, value)
     except OverflowError:
         place.refuse(f"is a float, whose largest value is 3.4e38, and {value} came.")
 
 
-def _pack_16_bit(place: _Place, value: float, cpp: str) -> bytes:
+def _pack_16_bit(place: Place, value: float, cpp: str) -> bytes:
     with np.errstate(over="ignore"):
         half = np.float16(value)
     if cpp == "__half":

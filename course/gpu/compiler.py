@@ -251,7 +251,7 @@ def supported_archs() -> tuple[int, ...]:
     return tuple(_made(_nvrtc().nvrtcGetSupportedArchs()))
 
 
-def compiler_available() -> str | None:
+def compiler_problem() -> str | None:
     """Return None if CUDA C++ can be compiled here, else why not.
 
     Returns

@@ -58,9 +58,10 @@ def explain(log: str, source: "Source", ptx: str = "") -> str:
     if not found:
         return _explain_assembler(log, source, ptx)
     chosen = _first_of_each_line(found)
+    unknown = {m[1] for d in found if (m := re.match(r'identifier "(.+)" is undef', d.text))}
     parts, told = [], set()
     for diagnostic in chosen:
-        hint = _hint(diagnostic, source)
+        hint = _hint(diagnostic, source, unknown)
         if hint and hint in told:
             continue
         told.add(hint)
@@ -169,12 +170,12 @@ def _reworded(diagnostic: _Diagnostic) -> str:
     return text
 
 
-def _hint(diagnostic: _Diagnostic, source: "Source") -> str | None:
+def _hint(diagnostic: _Diagnostic, source: "Source", unknown: set[str]) -> str | None:
     own = source.shown(diagnostic.file) == source.name
     shown = diagnostic.caret[0] if diagnostic.caret else _line(source, diagnostic.line)
     if own and hints.is_host_code(shown):
         return hints.HOST_CODE
-    return hints.hint(diagnostic.text, source.text, diagnostic.line)
+    return hints.hint(diagnostic.text, source.text, diagnostic.line, unknown)
 
 
 def _explain_assembler(log: str, source: "Source", ptx: str) -> str:

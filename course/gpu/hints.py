@@ -53,7 +53,7 @@ def is_host_code(line: str) -> bool:
     return bool(_HOST.search(line))
 
 
-def hint(error: str, text: str, number: int) -> str | None:
+def hint(error: str, text: str, number: int, unknown: set[str]) -> str | None:
     """Return what probably lies behind an error, or None.
 
     Parameters
@@ -64,13 +64,15 @@ def hint(error: str, text: str, number: int) -> str | None:
         The source.
     number : int
         The line of it where the error is.
+    unknown : set of str
+        Names that the compiler does not know: no suggestions.
     """
     if match := re.match(r'cannot open source file "(.+)"', error):
         return _for_header(match[1])
     if error == 'expected a ";"':
         return _for_semicolon(text.splitlines(), number)
     if match := re.match(r'identifier "(.+)" is undefined', error):
-        return _for_name(match[1], text)
+        return _for_name(match[1], text, unknown)
     if match := re.match(r'namespace "std" has no member "(.+)"', error):
         return _for_std(match[1])
     if error.startswith('name followed by "::"'):
@@ -98,11 +100,11 @@ def _for_semicolon(lines: list[str], number: int) -> str | None:
     return None
 
 
-def _for_name(name: str, text: str) -> str | None:
+def _for_name(name: str, text: str, unknown: set[str]) -> str | None:
     for header, names in _NEEDS.items():
         if name in names.split():
             return f"It needs #include <{header}>."
-    words = set(re.findall(r"[A-Za-z_]\w{2,}", text)) - {name}
+    words = set(re.findall(r"[A-Za-z_]\w{2,}", text)) - unknown
     close = difflib.get_close_matches(name, _NAMES, 1, 0.75)
     close = close or difflib.get_close_matches(name, sorted(words), 1, 0.8)
     return f"Did you mean `{close[0]}`?" if close else None

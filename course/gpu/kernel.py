@@ -40,6 +40,12 @@ class Kernel:
         names = signature.parameter_names(self.module.source, bare, len(entry.slots))
         return signature.parameters(entry, types, names)
 
+    @functools.cached_property
+    def places(self) -> tuple[arguments.Place, ...]:
+        """Its parameters, prepared for checking arguments."""
+        numbered = enumerate(self.parameters, 1)
+        return tuple(arguments.Place(self.name, number, p) for number, p in numbered)
+
     def __getitem__(self, shape: Any) -> "Launch":
         """Choose the launch: ``kernel[grid, block]`` or ``kernel[grid, block, shared_bytes]``.
 
@@ -104,7 +110,8 @@ class Launch:
         kernel = self.kernel
         target = device()
         self._check_limits(target)
-        buffers = arguments.pack(kernel.name, kernel.parameters, values, target)
+        arguments.check_count(kernel.name, kernel.parameters, len(values))
+        buffers = arguments.pack(kernel.places, values, target)
         image = kernel.module.ptx() if target.image == "ptx" else self._machine_code(target)
         target.launch(image, kernel.entry, self.grid, self.block, self.shared, buffers)
 

@@ -149,6 +149,8 @@ class _Reader:
     def source_name(self) -> str:
         size = int(self.match(r"\d+"))
         name = self.text[self.at : self.at + size]
+        if len(name) < size:
+            raise Unreadable(self.text)
         self.at += size
         return "(anonymous)" if name.startswith("_GLOBAL__N_") else name
 

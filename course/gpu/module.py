@@ -178,7 +178,8 @@ class Module:
 
     def _found(self, name: str) -> str:
         """Return the PTX name of a kernel that is no template."""
-        fitting = [e for e, n in self._names.items() if name in _ways_to_say(n)]
+        exact = [entry for entry, shown in self._names.items() if name in (entry, shown)]
+        fitting = exact or [e for e, n in self._names.items() if name in _ways_to_say(n)]
         if len(fitting) == 1:
             return fitting[0]
         if fitting:
@@ -222,9 +223,10 @@ class Module:
 
 
 def _ways_to_say(name: str) -> set[str]:
-    """Return the names that find a kernel: with and without scope, parameters and arguments."""
+    """Return shorter names that find a kernel: without scope, parameter types or arguments."""
     bare = re.split("[<(]", name)[0]
-    return {name, name.removeprefix(bare.rpartition("::")[0] + "::"), bare, bare.split("::")[-1]}
+    scope = bare.rpartition("::")[0] + "::"
+    return {name.removeprefix(scope), bare, bare.removeprefix(scope)}
 
 
 def _default_arch() -> str:

@@ -6,6 +6,6 @@ typedef decltype(nullptr) nullptr_t;
 #define NULL 0
 #endif
 #ifndef offsetof
-#define offsetof(type, member) \
-  ((size_t) & reinterpret_cast<const volatile char&>(((type*)0)->member))
+// a constant expression to this compiler, which the usual arithmetic on null is not
+#define offsetof(type, member) ((size_t)__INTADDR__(&(((type*)0)->member)))
 #endif

@@ -1,0 +1,31 @@
+import pytest
+from recording_device import Recorder
+
+from course import gpu
+from course.gpu import devices
+
+
+@pytest.fixture(autouse=True, scope="session")
+def cache_folder(tmp_path_factory):
+    """Keep the user's own cache out of the tests, and share one among them."""
+    with pytest.MonkeyPatch.context() as patch:
+        folder = tmp_path_factory.mktemp("cache")
+        patch.setenv("COURSE_CACHE", str(folder))
+        yield folder
+
+
+@pytest.fixture(autouse=True)
+def no_gpu(monkeypatch):
+    """Behave as on a machine without a GPU, whatever this one has."""
+    monkeypatch.delenv("COURSE_DEVICE", raising=False)
+
+    def none():
+        raise gpu.NoDevice("it has no NVIDIA driver (libcuda was not found)")
+
+    monkeypatch.setitem(devices._KINDS, "cuda", none)
+
+
+@pytest.fixture
+def recorder():
+    with gpu.use(Recorder()) as device:
+        yield device
