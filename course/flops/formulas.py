@@ -81,7 +81,7 @@ def _addmm_activation(out: Tensor, bias: Tensor, a: Tensor, *_: Any, **__: Any) 
 
 @formula("_scaled_mm")
 def _scaled_mm(
-    out: Tensor, a: Tensor, b: Tensor, scale_a: Tensor, scale_b: Tensor, *rest: Any, **__: Any
+    out: Tensor, a: Tensor, b: Tensor, scale_a: Tensor, scale_b: Tensor, *rest: Any, **named: Any
 ) -> Work:
     """Both scales are applied to the result, as a kernel for 8-bit floats does it."""
     bias = rest[0] if rest else named.get("bias")
