@@ -75,10 +75,10 @@ def _compare_numbers(got: Any, expected: float, what: str, rtol: float) -> None:
     if type(got) not in (int, float):
         raise Wrong(_wrong_type(got, what, "a number"))
     if not math.isfinite(got):
-        raise Wrong(f"{what} is {got}; expected {_digits(expected)}.")
+        raise Wrong(f"{what} is {got}; expected {digits(expected)}.")
     if not _near(got, expected, rtol):
         ratio = _ratio(got, expected)
-        raise Wrong(f"{what} is {_digits(got)}{ratio}; expected {_digits(expected)}.")
+        raise Wrong(f"{what} is {digits(got)}{ratio}; expected {digits(expected)}.")
 
 
 def _near(a: float, b: float, rtol: float) -> bool:
@@ -86,8 +86,11 @@ def _near(a: float, b: float, rtol: float) -> bool:
     return a == b if isinstance(b, int) else abs(a - b) <= rtol * abs(b)
 
 
-def _digits(number: float) -> str:
-    return f"{number:,}" if isinstance(number, int) else f"{number:.6g}"
+def digits(number: float) -> str:
+    """Return a number as a message shows it: all digits of an int, six of a float."""
+    if isinstance(number, int):
+        return f"{number:,}"
+    return f"{number:,.0f}" if 1e6 > abs(number) >= 1e3 else f"{number:.6g}"
 
 
 def _ratio(got: float, expected: float) -> str:

@@ -336,7 +336,7 @@ def _missing_formula(name: str, shapes: Shapes, flops: int) -> list[tuple[int, s
     return [(0, nothing), (flops // 2, half)]
 
 
-# --- part 4: backward, and the rule 6 N D -----------------------------------------------------
+# --- part 4: backward, and the rule 6ND -----------------------------------------------------
 
 
 def train(student: Student) -> None:
@@ -410,9 +410,9 @@ def mlp_training_flops(student: Student) -> None:
                 (forward + backward, "That is the whole step; here the backward pass alone."),
             ],
             "six_nd": [
-                (forward + backward, "6 N D is the rule of thumb, without the exception."),
+                (forward + backward, "6ND is the rule of thumb, without the exception."),
                 (6 * (weights + biases) * batch, "N: the weights of the matrices. No biases."),
-                (2 * weights * batch, "2 N D is the forward pass alone."),
+                (2 * weights * batch, "2ND is the forward pass alone."),
                 (6 * weights, "D is the number of rows that go through: the batch."),
             ],
         }
@@ -442,7 +442,7 @@ def utilisation(student: Student) -> None:
             "mfu": [
                 (executed / full, "MFU divides the nominal work: what the step costs without "
                  "recomputation. This is what was executed."),
-                (3 * forward / full, "That is 6 N D. The nominal work here is that of your "
+                (3 * forward / full, "That is 6ND. The nominal work here is that of your "
                  "mlp_training_flops, without the gradient that nobody needs."),
                 (100 * nominal / full, percent),
             ],
@@ -502,19 +502,19 @@ def flash_training(number: Any) -> None:
 
 
 def training_days(number: Any) -> None:
-    """Check how long a training run takes, by the rule 6 N D and a model FLOPs utilisation."""
+    """Check how long a training run takes, by the rule 6ND and a model FLOPs utilisation."""
     peak = gpu("H100 SXM").peak("bf16")
     days = 6 * 8.03e9 * 15e12 / (1024 * peak * 0.40) / 86_400
     Answer(
         value=days,
         unit="days",
         wrong=(
-            (days / 3, "2 N D is the forward pass alone; training costs 6 N D."),
-            (days * 2 / 3, "4 N D is the backward pass alone; training costs 6 N D."),
+            (days / 3, "2ND is the forward pass alone; training costs 6ND."),
+            (days * 2 / 3, "4ND is the backward pass alone; training costs 6ND."),
             (days / 2, "Half: either 3 N D (a multiply-add is 2 FLOPs) or a peak with sparsity."),
             (days * 0.4, "At the full peak. The run reaches 40 % of it."),
             (days * 0.16, "The utilisation divides the speed: more days, not fewer."),
-            (days * 4 / 3, "8 N D is with recomputation. MFU counts nominal FLOPs, so 6 N D."),
+            (days * 4 / 3, "8ND is with recomputation. MFU counts nominal FLOPs, so 6ND."),
             (days * 24, "Those are hours."),
             (days * 86_400, "Those are seconds."),
             (days * 1024, "That is on one GPU: there are 1,024."),

@@ -4,6 +4,7 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
+from course.checks.compare import digits
 from course.checks.plain import plain, show
 from course.checks.wrong import Wrong, passed
 
@@ -44,9 +45,10 @@ class Answer:
         """
         number = self._number(name, got)
         if self._near(number, self.value):
-            passed(name, f"{self.value:.4g} {self.unit}")
+            passed(name, f"{digits(self.value)} {self.unit}")
             return
-        raise Wrong(f"{name} = {number:.6g} {self.unit} is not right.\n{self._why(number)}".strip())
+        said = f"{name} = {digits(number)} {self.unit} is not right."
+        raise Wrong(f"{said}\n{self._why(number)}".strip())
 
     def _number(self, name: str, got: Any) -> float:
         if got is None:

@@ -1,4 +1,4 @@
-"""Counts the biases as weights of the rule 6 N D."""
+"""Counts the biases as weights of the rule 6ND."""
 # loses: test_mlp_training_flops
 # says: No biases
 
