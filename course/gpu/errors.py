@@ -46,3 +46,21 @@ class ArgumentError(GpuError, TypeError):
 
 class LaunchError(GpuError, RuntimeError):
     """A launch was refused, or the kernel failed while it ran."""
+
+
+class KernelFault(LaunchError):
+    """A kernel did something wrong on the virtual GPU.
+
+    Attributes
+    ----------
+    fault : vgpu.Fault
+        What happened: ``kind``, ``place`` (the source line), ``threads``, ``target`` and more.
+    """
+
+    def __init__(self, fault: "vgpu.Fault", sources: dict[str, list[str]] | None = None) -> None:
+        super().__init__(fault.report(sources))
+        self.fault = fault
+
+    def with_source(self, file: str, text: str) -> "KernelFault":
+        """Return the same fault with the lines of `text` quoted in its report."""
+        return KernelFault(self.fault, {file: text.splitlines()})

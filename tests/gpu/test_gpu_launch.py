@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+from recording_device import Recorder
 
 from course import gpu
 from course.gpu import devices
@@ -112,21 +113,21 @@ def test_without_a_gpu_a_launch_explains_itself(module):
         gpu.device()
 
 
-def test_course_device_chooses(monkeypatch, recorder):
-    monkeypatch.setattr(devices, "_chosen", None)
-    monkeypatch.setitem(devices._KINDS, "virtual", lambda: recorder)
-    assert gpu.device() is recorder  # no real one here
+def test_course_device_chooses(monkeypatch):
+    virtual = Recorder()
+    monkeypatch.setitem(devices._KINDS, "virtual", lambda: virtual)
+    assert gpu.device() is virtual  # no real one here
     monkeypatch.setitem(devices._KINDS, "cuda", lambda: "the real one")
     assert gpu.device() == "the real one"
     monkeypatch.setenv("COURSE_DEVICE", "virtual")
-    assert gpu.device() is recorder
+    assert gpu.device() is virtual
     monkeypatch.setenv("COURSE_DEVICE", "quantum")
     with pytest.raises(gpu.NoDevice, match="'quantum'; this version of the course has: cuda or vi"):
         gpu.device()
 
 
 def test_use_ends_with_its_block(recorder):
-    other = type(recorder)()
+    other = Recorder()
     with gpu.use(other):
         assert gpu.device() is other
     assert gpu.device() is recorder
