@@ -27,7 +27,7 @@ SPACE_CACHE = 3.5e9
 LOG = "install.log"
 
 #: What pip reports when it starts on PyTorch's own CUDA libraries.
-CUDA_LINE = "Collecting nvidia-cudnn"
+CUDA_LINE = re.compile(r"Collecting nvidia-cudnn|Processing .*nvidia_cudnn")
 
 AGAIN = "start the same command again: what is already fetched is not fetched twice"
 
@@ -63,9 +63,9 @@ CAUSES = (
     ),
     (
         r"No matching distribution found for (?P<package>\S+)",
-        "pip's package index has no wheel of {package} for Python {python} on this machine "
-        "({platform}). Where pip is set to an index of its own (PIP_INDEX_URL, pip config list), "
-        "that one must hold every package of requirements.txt.",
+        "pip found no wheel of {package} for Python {python} on this machine ({platform}): its "
+        "package index has none, or could not be reached. Where pip is set to an index of its own "
+        "(see pip config list), that one must hold every package of requirements.txt.",
     ),
     (
         r"WinError (5|32)\b|Access is denied",
@@ -215,7 +215,7 @@ class _Follower(threading.Thread):
                 with suppress(OSError):  # a full disk: pip will say so itself
                     record.write(line)
                     record.flush()
-                if line.startswith(CUDA_LINE):
+                if CUDA_LINE.match(line):
                     self.wants_cuda = True
                     if not self.room_for_cuda:
                         self.process.terminate()

@@ -41,6 +41,7 @@ class Progress:
         self.looked_up = self.fetched = self.unpacked_before = 0
         self.what = ""
         self.megabytes = 0.0
+        self.packages: list[str] = []
         self.shown_step = ""
         self.shown_at = 0.0
 
@@ -54,8 +55,9 @@ class Progress:
             self.step, self.what = "fetching", f"{found[1]} {found[2]}"
             self.megabytes = float(found[3]) * MEGABYTES[found[4]] if found[3] else 0.0
         elif line.startswith("Installing collected packages:"):
+            self.packages = line.partition(":")[2].split(",")
             self.unpacked_before = self._unpacked()
-            self.step, self.what, self.expected = "unpacking", "", line.count(",") + 1
+            self.step, self.megabytes, self.expected = "unpacking", 0.0, len(self.packages)
         elif "Retrying (Retry(" in line:
             self.what = "no answer from the network, trying again"
 
@@ -77,11 +79,10 @@ class Progress:
 
     def line(self) -> str:
         """Return for example ``fetching 47 of 139   torch 2.13.0 (312 of 527 MB)   0:42``."""
-        done = {
-            "looking up": self.looked_up,
-            "fetching": self.fetched,
-            "unpacking": self._unpacked() - self.unpacked_before,
-        }.get(self.step)
+        done = {"looking up": self.looked_up, "fetching": self.fetched}.get(self.step)
+        if self.step == "unpacking":  # pip is silent meanwhile, but keeps to its list
+            done = self._unpacked() - self.unpacked_before
+            self.what = self.packages[min(done, len(self.packages) - 1)].strip()
         minutes, seconds = divmod(int(time.monotonic() - self.began), 60)
         count = "" if done is None else f" {done} of {max(done, self.expected)}"
         size = f" ({self._arrived():.0f} of {self.megabytes:.0f} MB)" if self.megabytes > 5 else ""
