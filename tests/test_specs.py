@@ -413,7 +413,7 @@ H100 = '[gpu."H100 SXM".facts.h100-paper]\n'
             "\n[sources.cccl]",
             "occupancy-header: date is missing",
         ),
-        ('url = "https://developer.nvidia.com/cuda-zone', 'url = "developer, "a URL and a plain date"),
+        ('url = "https://developer', 'url = "developer', "a URL and a plain date"),
         ("[sources.cccl]", "[sources.cccl]\nauthor = 'x'", "unknown entries author"),
         (
             "# ---",
