@@ -99,10 +99,11 @@ def serve(notebook: Path, browser: bool = True, port: int | None = None) -> int:
     def announce() -> None:
         if port is None and server.port != PORT:
             print(f"Port {PORT} is in use: this JupyterLab takes {server.port}.")
-        print(f"The course is open at\n\n    {address}\n\nCtrl-C ends it.", flush=True)
+        print(f"The course is open at\n\n    {address}\n")
         if "SSH_CONNECTION" in os.environ:
             forward = f"{server.port}:127.0.0.1:{server.port}"
-            print(f"From your own computer: ssh -L {forward} {socket.gethostname()}", flush=True)
+            print(f"From your own computer, first: ssh -L {forward} {socket.gethostname()}")
+        print("Ctrl-C ends it.", flush=True)
         if browser and _can_show_a_browser():
             threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()
 
