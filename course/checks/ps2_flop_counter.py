@@ -35,13 +35,16 @@ HALF = "You counted each multiply-add once. It is a multiplication and an additi
 
 #: Operators that rename or re-stride data, and some of those that compute without multiplying
 #: matrices. A nonzero count under such a name has its own message.
-VIEWS = """
-t view _unsafe_view transpose permute expand unsqueeze squeeze select slice detach alias
-as_strided reshape"""
-POINTWISE = """
-relu gelu mul add add_ div sum softmax _softmax _safe_softmax native_layer_norm ones_like clone
-copy_ threshold_backward gelu_backward _softmax_backward_data
-native_layer_norm_backward"""
+VIEWS, POINTWISE = (
+    frozenset(names.split())
+    for names in (
+        "t view _unsafe_view transpose permute expand unsqueeze squeeze select slice detach alias "
+        "as_strided reshape",
+        "relu gelu mul add add_ div sum softmax _softmax _safe_softmax native_layer_norm ones_like "
+        "clone copy_ threshold_backward gelu_backward _softmax_backward_data "
+        "native_layer_norm_backward",
+    )
+)
 
 
 # --- part 1: formulas -------------------------------------------------------------------------
@@ -173,7 +176,7 @@ def _conv_sizes(question: Question, stride: Iterable[int], padding: Iterable[int
 
 def _sides(
     case: tuple, stride: tuple | None = None, padding: tuple | None = None, half: bool = False
-) -> list[tuple[int, int, float, float]]:
+) -> list[tuple[int, int, int, int]]:
     """Return (size, kernel, stride, padding) of both sides, with a mistake put in."""
     _, _, h, w, _, _, r, s, true_stride, true_padding = case
     steps, pads = stride or true_stride, padding or true_padding
@@ -262,7 +265,8 @@ def count_safely(student: Student) -> None:
     }
     mismatch = {"batch": batch, "widths": [a, b], "wrong": [c, d]}
     reply = question.ask("mismatch", mismatch)
-    if isinstance(reply.value, dict) and reply.value.get("leaked", 0) != 0:
+    leaked = reply.value.get("leaked") if isinstance(reply.value, dict) else None
+    if type(leaked) is int and leaked != 0:
         raise Wrong(
             f"{reply.what} returned {show(reply.value)}: the counter still counted after its block "
             "had been left by an exception. The mode is on for good, in every later cell too. "
@@ -283,12 +287,7 @@ def compare_counters(student: Student) -> None:
     question = Question(SET, "compare_counters", student)
     for name, shapes in _small_models(question, ("linear", "matvec", "sdpa", "conv")):
         flops, builtin = forward_flops(products(name, shapes)), _builtin(name, shapes)
-        if builtin == flops:
-            missed = []
-        else:
-            missed = {"matvec": ["mv"], "sdpa": ["_scaled_dot_product_flash_attention_for_cpu"]}[
-                name
-            ]
+        missed = [] if builtin == flops else [_MISSED[name]]
         reply = question.ask(name, shapes)
         if isinstance(reply.value, dict) and isinstance(reply.value.get("missed"), list | tuple):
             reply.value["missed"] = [_short(key) for key in reply.value["missed"]]
@@ -299,6 +298,9 @@ def compare_counters(student: Student) -> None:
         }
         reply.gives({"mine": flops, "builtin": builtin, "missed": missed}, known=known)
     question.passed()
+
+
+_MISSED = {"matvec": "mv", "sdpa": "_scaled_dot_product_flash_attention_for_cpu"}
 
 
 def _builtin(name: str, shapes: Shapes) -> int:
@@ -336,7 +338,7 @@ def _missing_formula(name: str, shapes: Shapes, flops: int) -> list[tuple[int, s
     return [(0, nothing), (flops // 2, half)]
 
 
-# --- part 4: backward, and the rule 6ND -----------------------------------------------------
+# --- part 4: backward, and the rule 6ND -------------------------------------------------------
 
 
 def train(student: Student) -> None:
@@ -492,10 +494,7 @@ def flash_training(number: Any) -> None:
              "FlashAttention computes the scores again: five products backward."),
             (3.5 * forward / 2, "Half: two products forward, Q K^T and P V, with 2 FLOPs a "
              "multiply-add, and no causal mask."),
-            (1.5 * forward, "Two of the seven products are missing twice over: there are 2 "
-             "forward and 5 backward, and each is 2 B H N^2 d."),
-            (3.5 * forward / 64, "The products are N x N x d: both factors of N, one of d."),
-            (3.5 * forward * 64 / 4096, "Attention is quadratic in N: N^2 d, not N d^2."),
+            (3.5 * forward / 64, "Each product is 2 B H N^2 d: N squared, and d once."),
             (3.5 * forward / 16, "That is one head: there are 16."),
         ),
     ).check("flash_training", number)  # fmt: skip
@@ -511,7 +510,7 @@ def training_days(number: Any) -> None:
         wrong=(
             (days / 3, "2ND is the forward pass alone; training costs 6ND."),
             (days * 2 / 3, "4ND is the backward pass alone; training costs 6ND."),
-            (days / 2, "Half: either 3 N D (a multiply-add is 2 FLOPs) or a peak with sparsity."),
+            (days / 2, "Half: either 3ND (a multiply-add is 2 FLOPs) or a peak with sparsity."),
             (days * 0.4, "At the full peak. The run reaches 40 % of it."),
             (days * 0.16, "The utilisation divides the speed: more days, not fewer."),
             (days * 4 / 3, "8ND is with recomputation. MFU counts nominal FLOPs, so 6ND."),
@@ -563,8 +562,11 @@ def _ask_count(question: Question, name: str, shapes: Shapes) -> Reply:
     if not isinstance(value, dict) or value.keys() != shape.keys():
         reply.gives(shape)  # raises, with what is missing
     for key in ("by_operator", "unknown"):
+        part = Reply(f"{reply.what}[{key!r}]", value[key])
         if not isinstance(value[key], dict):
-            Reply(f"{reply.what}[{key!r}]", value[key]).gives({})  # raises: a dict is expected
+            part.gives({})  # raises: a dict is expected
+        if any(type(number) not in (int, float) for number in value[key].values()):
+            part.gives(dict.fromkeys(value[key], 0))  # raises: numbers are expected
     return reply
 
 
@@ -593,12 +595,12 @@ def _no_work_in_views(reply: Reply) -> None:
     """Raise if FLOPs are booked under an operator that multiplies no matrices."""
     for key, flops in reply.value["by_operator"].items():
         name = _short(key)
-        if flops and name in VIEWS.split():
+        if flops and name in VIEWS:
             raise Wrong(
                 f"{reply.what} counts {flops} FLOPs for {key}. It only gives the same numbers "
                 "another shape or name: a view does no arithmetic."
             )
-        if flops and name in POINTWISE.split():
+        if flops and name in POINTWISE:
             raise Wrong(
                 f"{reply.what} counts {flops} FLOPs for {key}, which multiplies no matrices. "
                 "Here 'flops' is matmul-like work only; it is in NOT_COUNTED for that reason."
@@ -613,7 +615,7 @@ def _nothing_harmless(reply: Reply) -> None:
                 f"{reply.what} reports {key} as unknown: it makes up numbers for weights or "
                 "inputs. Is the model built inside the block? Build it before."
             )
-        if _short(key) in VIEWS.split() + POINTWISE.split():
+        if _short(key) in VIEWS | POINTWISE:
             raise Wrong(
                 f"{reply.what} reports {key} as unknown. It is known to do no matmul work: only "
                 "what is no view, not in NOT_COUNTED and without a formula is unknown."

@@ -16,7 +16,11 @@ SECTION = re.compile(r"^# %% cell: (\S+)\n", re.M)
 
 @dataclass
 class Submission:
-    """A file of tests/submissions: what it claims about itself, and the cells it replaces."""
+    """A file of tests/submissions: what it claims about itself, and the cells it replaces.
+
+    A line ``# seed: X`` says that it loses its points when graded with the secret seed X, and none
+    with the public one.
+    """
 
     name: str
     doc: str

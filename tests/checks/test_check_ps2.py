@@ -1,12 +1,14 @@
 """The checks of problem set 2, tried on right and wrong submissions and on the untouched set."""
 
+import contextlib
 import inspect
 import itertools
 import re
 
+import numpy as np
 import pytest
 import torch
-from sheet import Sheet, submissions
+from sheet import Sheet, arguments, submissions
 from torch.utils._python_dispatch import _get_current_dispatch_mode, _pop_mode
 from torch.utils.flop_counter import FlopCounterMode
 
@@ -118,6 +120,53 @@ def test_submissions_replace_answers_and_say_what_they_are():
 def test_each_check_is_the_first_to_catch_some_wrong_submission():
     caught = {submission.loses[0] for submission in WRONG}
     assert caught == set(SHEET.ids("test"))
+
+
+GARBAGE = [
+    *(None, True, "7", -1, 0, 0.5, 2**900, float("nan"), float("inf"), [], {}, (1, "a"), [[None]]),
+    *(
+        {"a": None},
+        {3: [1]},
+        {"flops": {}, "by_operator": {"aten.t": [1]}, "unknown": {"aten.t": "x"}},
+    ),
+    *(np.array([1.0, np.nan]), np.zeros((0, 2)), torch.ones(2, 3), torch.tensor(3), np.bool_(True)),
+]
+
+
+def spoilt(answer):
+    """Yield `answer` with some part of it replaced by garbage, in every way."""
+    yield from GARBAGE
+    if isinstance(answer, dict):
+        for key in answer:
+            yield {k: v for k, v in answer.items() if k != key}
+            for part in spoilt(answer[key]):
+                yield answer | {key: part}
+
+
+@pytest.mark.parametrize("cell_id", SHEET.ids("test"))
+def test_no_answer_makes_a_check_fail_itself(cell_id):
+    """Whatever a function returns, the check finds it right or raises Wrong: no other error."""
+    check = getattr(ps2, cell_id.removeprefix("test_"))
+    functions, asked = {}, []
+    SHEET.run(wrap=lambda function: functions.setdefault(function.__name__, function))
+    (argument,) = arguments(SHEET.source(cell_id))
+    if argument.id not in functions:  # a theory question
+        for number in GARBAGE:
+            with pytest.raises(Wrong):
+                check(number)
+        return
+
+    def reference(*args):
+        asked.append(functions[argument.id](*args))
+        return asked[-1]
+
+    check(reference)
+    for garbage in spoilt(asked[-1]):
+        with contextlib.suppress(Wrong):
+            check(lambda *args, garbage=garbage: garbage)
+    for garbage in spoilt(asked[0]):
+        with pytest.raises(Wrong):
+            check(lambda *args, garbage=garbage: garbage)
 
 
 # --- the references themselves ----------------------------------------------------------------
