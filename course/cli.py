@@ -3,10 +3,9 @@
 import argparse
 import difflib
 import importlib
-import importlib.util
+import os
 import sys
 from collections.abc import Sequence
-from types import ModuleType
 
 from course import Problem, environment
 
@@ -29,6 +28,15 @@ def main(arguments: list[str]) -> int:
     except Problem as problem:
         print(problem, file=sys.stderr)
         return 1
+    except ModuleNotFoundError as error:
+        if os.environ.get("COURSE_ENV") != "active":
+            raise  # not for want of a package: those of .venv are known to be there
+        print(
+            f"COURSE_ENV=active: {sys.executable} lacks {error.name}, which {args.command} needs. "
+            "Install it there, or start without COURSE_ENV to let the course make its own .venv.",
+            file=sys.stderr,
+        )
+        return 1
     except KeyboardInterrupt:
         print("\nStopped.", file=sys.stderr)
         return 130
@@ -50,12 +58,11 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="python3 -m course",
         description="GPUs and FlashAttention. Without a command: lab.",
+        formatter_class=lambda prog: argparse.HelpFormatter(prog, width=100),  # a line a command
     )
     commands = parser.add_subparsers(dest="command", metavar="COMMAND")
     for name in COMMANDS:
-        if importlib.util.find_spec(f"course.commands.{name}") is None:  # TODO remove
-            continue
-        module = _module(name)
+        module = importlib.import_module(f"course.commands.{name}")
         command = commands.add_parser(
             name, help=module.HELP, description=module.HELP, allow_abbrev=False
         )
@@ -74,7 +81,3 @@ def unknown(kind: str, word: str, known: Sequence[str]) -> str:
     close = difflib.get_close_matches(word, known, n=1, cutoff=0.5)
     guess = f" Did you mean {close[0]}?" if close else ""
     return f"There is no {kind} {word!r}.{guess} There are: {', '.join(known)}."
-
-
-def _module(name: str) -> ModuleType:
-    return importlib.import_module(f"course.commands.{name}")

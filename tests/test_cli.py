@@ -1,5 +1,6 @@
 """The command line: which command runs, what an unknown one is answered, what `test` prints."""
 
+import importlib
 import os
 import socket
 import subprocess
@@ -62,7 +63,8 @@ def test_help_needs_no_packages_and_has_one_line_a_command(tmp_path):
     assert (code, err) == (0, "")
     assert not course.venv.exists()
     for name in cli.COMMANDS:
-        assert len([line for line in lines if line.split()[:1] == [name]]) == 1
+        (line,) = [line for line in lines if line.split()[:1] == [name]]
+        assert line.endswith(importlib.import_module(f"course.commands.{name}").HELP)
 
 
 def test_problems_and_ctrl_c_end_without_a_traceback(monkeypatch, capsys):

@@ -343,6 +343,12 @@ def test_course_env_active_uses_what_is_there_and_says_what_differs(fresh, activ
     assert not fresh.venv.exists()
 
 
+def test_course_env_active_without_what_a_command_needs(fresh):
+    code, out, err = fresh.run(COURSE_ENV="active")
+    assert (code, out) == (1, [])
+    assert "lacks tiny, which lab needs" in err.splitlines()[-1]
+
+
 def test_unknown_course_env(fresh):
     code, _, err = fresh.run(COURSE_ENV="vevn")
     assert code == 1

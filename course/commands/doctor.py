@@ -2,7 +2,7 @@
 
 import argparse
 
-HELP = "say what this machine is, what differs from the pinned packages, and what it can do"
+HELP = "say what this machine is, what differs from the pins, what it can do"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

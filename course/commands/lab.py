@@ -14,7 +14,7 @@ from urllib.parse import quote
 
 from course import ROOT, Problem
 
-HELP = "open the course in JupyterLab (what happens without a command, too)"
+HELP = "open the course in JupyterLab (also what happens without a command)"
 
 START = ROOT / "notebooks" / "00_start_here.ipynb"
 PORT = 8888

@@ -1,6 +1,7 @@
 """``test``: style and tests, the same way everywhere."""
 
 import argparse
+import importlib.util
 import os
 import subprocess
 import sys
@@ -8,7 +9,7 @@ from typing import Any
 
 from course import ROOT
 
-HELP = "run the style checks and the tests; all else on the line goes to pytest"
+HELP = "check the style and run the tests (further arguments are pytest's)"
 
 #: Each worker loads PyTorch: more of them cost memory and gain little.
 MOST_WORKERS = 8
@@ -29,7 +30,8 @@ def run(args: argparse.Namespace) -> int:
     os.environ.setdefault("OMP_NUM_THREADS", "1")  # the workers share the cores
     style = _Style()
     options = [] if args.all else ["-m", "not slow"]
-    if not any(argument.startswith(("-n", "--numprocesses")) for argument in args.passed_on):
+    chosen = any(argument.startswith(("-n", "--numprocesses")) for argument in args.passed_on)
+    if not chosen and importlib.util.find_spec("xdist"):  # COURSE_ENV=active may be without
         options += ["-n", str(min(os.cpu_count() or 1, MOST_WORKERS))]
     code = int(pytest.main([*options, *args.passed_on], plugins=[style]))
     return code or int(bool(style.complaints))
