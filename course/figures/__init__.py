@@ -10,18 +10,26 @@ A figure of one's own gets the same looks inside ``with figures.context():``.
 """
 
 from course.figures.charts import flop_breakdown, roofline
+from course.figures.course_map import course_map
 from course.figures.diagrams import MATMULS, attention_shapes, transformer_block
 from course.figures.display import show
+from course.figures.first_kernel import threads_and_elements, unit_chart
 from course.figures.pictures import toolchain
+from course.figures.shares import share_bars, share_curves
 from course.figures.style import context
 
 __all__ = [
     "MATMULS",
     "attention_shapes",
     "context",
+    "course_map",
     "flop_breakdown",
     "roofline",
+    "share_bars",
+    "share_curves",
     "show",
+    "threads_and_elements",
     "toolchain",
     "transformer_block",
+    "unit_chart",
 ]

@@ -122,8 +122,8 @@ class Breakdown(Mapping[str, Row]):
 
 
 def number(value: int) -> str:
-    """Return `value` in full, or from ten thousand million on with four digits and a prefix."""
-    return f"{value:,}" if value < 10**10 else si(value)
+    """Return `value` in full, or from a million million on with four digits and a prefix."""
+    return f"{value:,}" if value < 10**12 else si(value)
 
 
 def si(value: float) -> str:
