@@ -39,11 +39,7 @@ def canonical(notebook: dict[str, Any]) -> str:
     cells = []
     for cell in notebook["cells"]:
         source = "".join(cell["source"])
-        metadata = {
-            key: value
-            for key, value in cell.get("metadata", {}).items()
-            if key in KEPT
-        }
+        metadata = {key: value for key, value in cell.get("metadata", {}).items() if key in KEPT}
         kept = {
             "cell_type": cell["cell_type"],
             "id": cell["id"],

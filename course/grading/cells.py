@@ -93,11 +93,10 @@ def uses(cell: Cell) -> set[str]:
     return {n.id for n in ast.walk(tree) if isinstance(n, ast.Name)} if tree else set()
 
 
-def same_text(one: str, other: str) -> bool:
-    """Say whether two sources differ in white space at line ends at most."""
-    return [line.rstrip() for line in one.strip().splitlines()] == [
-        line.rstrip() for line in other.strip().splitlines()
-    ]
+def text(cell: Cell) -> str:
+    """Return what somebody wrote in `cell`: no marker, no white space at the ends of lines."""
+    lines = [line.rstrip() for line in cell["source"].splitlines() if not MARKER.match(line)]
+    return "\n".join(lines).strip()
 
 
 @dataclass(frozen=True)

@@ -8,12 +8,13 @@ import contextlib
 import json
 import queue
 import threading
+from collections.abc import Container
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol, Self, TextIO
 
 import psutil
 
-from course.grading.cells import Notebook
+from course.grading.cells import Cell, Notebook
 
 
 @dataclass(frozen=True)
@@ -27,6 +28,8 @@ class Limits:
 
 
 LIMITS = Limits()
+
+SKIP = "skip-execution"
 
 
 @dataclass(frozen=True)
@@ -48,7 +51,7 @@ class Engine(Protocol):
     """Runs notebooks; a context manager that ends its processes on leaving."""
 
     def run(self, notebook: Notebook, *, seed: str | None, limits: Limits) -> list[CellResult]:
-        """Run the code cells of `notebook` in order, in a process of their own.
+        """Run the cells that `code_cells` names in order, in a process of their own.
 
         Parameters
         ----------
@@ -90,22 +93,37 @@ def run_whole(
     answers keep their points.
     """
     stopped: dict[str, CellResult] = {}
-    count = sum(cell["cell_type"] == "code" for cell in notebook["cells"])
     while True:
-        results = engine.run(without(notebook, stopped), seed=seed, limits=limits)
+        left = without(notebook, stopped)
+        results = engine.run(left, seed=seed, limits=limits)
         fresh = {r.id: r for r in results if r.status in ("died", "timeout")}
-        stopped = fresh | stopped
-        if len(results) == count:
+        stopped |= fresh
+        if len(results) == len(code_cells(left)):
             return {result.id: result for result in results} | stopped
         if not fresh:
-            raise EngineError(f"the engine returned {len(results)} of {count} cells")
+            raise EngineError(
+                f"the engine returned {len(results)} of {len(code_cells(left))} cells"
+            )
 
 
-def without(notebook: Notebook, stopped: dict[str, CellResult]) -> Notebook:
-    """Return `notebook` with a line that fails in the place of the cells in `stopped`."""
-    line = 'raise RuntimeError("this cell was stopped when it ran before")'
+def code_cells(notebook: Notebook) -> list[Cell]:
+    """Return the cells that an engine runs: nbclient's tag takes a code cell out."""
+    return [
+        cell
+        for cell in notebook["cells"]
+        if cell["cell_type"] == "code" and SKIP not in cell["metadata"].get("tags", ())
+    ]
+
+
+def without(notebook: Notebook, stopped: Container[str]) -> Notebook:
+    """Return `notebook` with the tag that takes them out on the cells in `stopped`."""
     return notebook | {
-        "cells": [c | {"source": line} if c["id"] in stopped else c for c in notebook["cells"]]
+        "cells": [
+            cell | {"metadata": cell["metadata"] | {"tags": [SKIP]}}
+            if cell["id"] in stopped
+            else cell
+            for cell in notebook["cells"]
+        ]
     }
 
 
@@ -141,16 +159,15 @@ def collect(lines: Lines, *, patience: float) -> list[CellResult]:
     """Return the results that come as ``{"start": id}``, ``{"result": ...}`` and ``{"done": 1}``.
 
     A stream that ends early, or is silent for `patience` seconds, ends with a result for the cell
-    that was running. An ``{"died": 1}`` says the same as the end of the stream.
+    that was running; so does ``{"ended": "died"}`` or ``{"ended": "timeout"}``.
     """
     results: list[CellResult] = []
     running = ""
     while True:
         try:
-            event = lines.get(patience)
-            status = "died"
+            event = lines.get(patience) or {"ended": "died"}
         except TimeoutError:
-            event, status = None, "timeout"
+            event = {"ended": "timeout"}
         match event:
             case {"start": running}:
                 pass
@@ -160,10 +177,10 @@ def collect(lines: Lines, *, patience: float) -> list[CellResult]:
                 return results
             case {"failed": reason}:
                 raise EngineError(reason)
-            case _ if running and running not in {result.id for result in results}:
+            case {"ended": status} if running and running not in {r.id for r in results}:
                 return [*results, CellResult(running, status)]
             case _:
-                raise EngineError("the process that runs the notebook ended before its first cell")
+                raise EngineError("the process that runs the notebook ended outside its cells")
 
 
 def kill_tree(pid: int) -> None:

@@ -49,9 +49,7 @@ class Fast:
         """Run the code cells of `notebook`; see `course.grading.engine.Engine.run`."""
         with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
             request = {
-                "cells": [
-                    [c["id"], c["source"]] for c in notebook["cells"] if c["cell_type"] == "code"
-                ],
+                "cells": [[c["id"], c["source"]] for c in engine.code_cells(notebook)],
                 "seed": seed,
                 "cell_seconds": limits.cell_seconds,
                 "output_bytes": limits.output_bytes,
@@ -130,6 +128,8 @@ def environment() -> dict[str, str]:
     return os.environ | {
         "PYTHONPATH": os.pathsep.join(path),
         "MPLBACKEND": "agg",
+        # the kernel of this environment, not one of the same name in the home directory
+        "JUPYTER_PREFER_ENV_PATH": "1",
         # one thread each: several notebooks share the cores, and limits count computing time
         "OMP_NUM_THREADS": "1",
         "MKL_NUM_THREADS": "1",

@@ -140,9 +140,11 @@ def tidy(cell: dict[str, Any]) -> Cell:
     """Return `cell` with a string as its source, Unix line ends, and a metadata mapping."""
     source, noted = cell.get("source", ""), cell.get("metadata")
     lines = source if isinstance(source, list) else [source]
+    text = "".join(line for line in lines if isinstance(line, str))
+    text = text.encode("utf-8", "replace").decode("utf-8")  # JSON can spell half a character
     return {
         "id": cell["id"] if isinstance(cell.get("id"), str) else "",
         "cell_type": cell.get("cell_type"),
-        "source": re.sub(r"\r\n?", "\n", "".join(line for line in lines if isinstance(line, str))),
+        "source": re.sub(r"\r\n?", "\n", text),
         "metadata": noted if isinstance(noted, dict) else {},
     }

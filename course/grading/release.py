@@ -7,17 +7,16 @@ import os
 import shutil
 import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from course import ROOT, notebooks
+from course import ROOT, Problem, notebooks
 from course.grading.lint import lint
 from course.grading.sets import ProblemSet
 
-COMMAND = "python3 -m course release"
 
-
-class ReleaseError(ValueError):
+class ReleaseError(Problem):
     """A source notebook breaks the conventions, or nbgrader refuses it; the message says where."""
 
 
@@ -107,3 +106,19 @@ def run(converter: type, settings: Any, problem_set: ProblemSet, *, student: str
         raise ReleaseError(
             f"nbgrader fails on {problem_set.name}: {error}\n{said.getvalue()}"
         ) from error
+
+
+def outdated(problem_set: ProblemSet) -> str | None:
+    """Return what the released notebook should be, if it is not byte for byte that."""
+    text, path = build(problem_set), problem_set.release
+    return None if path.is_file() and path.read_bytes() == text.encode() else text
+
+
+def strays(problem_sets: Sequence[ProblemSet], root: Path = ROOT) -> list[str]:
+    """Return the files in assignments/ that no set of `problem_sets` puts there."""
+    released = {problem_set.release for problem_set in problem_sets}
+    return [
+        path.relative_to(root).as_posix()
+        for path in sorted((root / "assignments").rglob("*"))
+        if path.is_file() and path not in released and ".ipynb_checkpoints" not in path.parts
+    ]

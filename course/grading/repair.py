@@ -47,11 +47,7 @@ def clean(notebook: Notebook, blueprint: Blueprint) -> Submission:
     return Submission(
         notebook=match.compose(),
         flags=[*match.flags()],
-        untouched={
-            key
-            for key, text in match.texts.items()
-            if cells.same_text(text, written[key]["source"])
-        },
+        untouched={k for k in match.texts if match.is_released(match.places[k], written[k])},
         missing=set(written) - set(match.texts),
     )
 
@@ -68,54 +64,66 @@ class Match:
         """For each cell the id of the graded cell that it is, or is a copy of.
 
         Three handles, of which editors strip one or two: nbgrader's grade_id, the cell's id, and
-        the marker in its first line.
+        the marker in its first line. A cell without any may still have its released text.
         """
-        handles = [
-            (cells.metadata(c).get("grade_id"), c["id"], cells.marker(c)) for c in self.handed_in
-        ]
-        known = self.blueprint.graded
-        return [
-            next((h for h in three if isinstance(h, str) and h in known), None) for three in handles
-        ]
+        texts = {cells.text(cell): key for key, cell in self.blueprint.graded.items()}
+        return [self.owner(cell, texts) for cell in self.handed_in]
 
-    @cached_property
-    def places(self) -> dict[str, int]:
-        """For each graded cell that is there the index of the submitted cell that counts."""
-        found = {key: self.place(key) for key in self.blueprint.graded}
-        return {key: at for key, at in found.items() if at is not None}
+    def owner(self, cell: Cell, texts: dict[str, str]) -> str | None:
+        """Return the id of the graded cell that `cell` is; `texts` holds the released texts."""
+        for handle in (cells.metadata(cell).get("grade_id"), cell["id"], cells.marker(cell)):
+            if isinstance(handle, str) and handle in self.blueprint.graded:
+                return handle
+        return texts.get(cells.text(cell))
 
     def copies(self, key: str | None) -> list[int]:
         """Return the indices of the cells that are the graded cell `key`; None: of nobody's."""
         return [i for i, owner in enumerate(self.owners) if owner == key]
 
-    def place(self, key: str) -> int | None:
-        """Return the index of the cell that counts as the graded cell `key`.
+    def is_released(self, at: int, released: Cell) -> bool:
+        """Say whether the cell at index `at` has the text that was released."""
+        return cells.text(self.handed_in[at]) == cells.text(released)
+
+    @cached_property
+    def places(self) -> dict[str, int]:
+        """For each graded cell that is there the index of the submitted cell that counts."""
+        found: dict[str, int] = {}
+        for key, released in self.blueprint.graded.items():
+            at = self.place(key, released)
+            if at is None and cells.role(released) == "essay":
+                at = self.below(found)
+            if at is not None:
+                found[key] = at
+        return found
+
+    def place(self, key: str, released: Cell) -> int | None:
+        """Return the index of the cell that counts as the graded cell `key`, if it is there.
 
         Of several copies of an answer the last that was worked on counts; failing that, the last
         cell of the student's own that defines what the answer must define.
         """
-        released, copies = self.blueprint.graded[key], self.copies(key)
+        copies = self.copies(key)
         if cells.role(released) not in ("answer", "essay"):
             return copies[-1] if copies else None
         wanted = cells.defines(released)
-        worked_on = [
-            i
-            for i in copies
-            if not cells.same_text(self.handed_in[i]["source"], released["source"])
-        ]
+        worked_on = [i for i in copies if not self.is_released(i, released)]
         for indices in (worked_on, self.copies(None) if wanted else []):
             complete = [i for i in indices if wanted <= cells.defines(as_code(self.handed_in[i]))]
             if complete:
                 return complete[-1]
         return (worked_on or copies or [None])[-1]
 
+    def below(self, found: dict[str, int]) -> int | None:
+        """Return nobody's text cell right below the one found last: an essay stands there."""
+        at = [*found.values()][-1] + 1 if found else 0
+        free = at < len(self.handed_in) and self.owners[at] is None
+        return at if free and self.handed_in[at]["cell_type"] == "markdown" else None
+
     @cached_property
     def texts(self) -> dict[str, str]:
         """What the student wrote, by the id of the answer or essay."""
         written = self.blueprint.of("answer", "essay")
-        return {
-            key: self.handed_in[at]["source"] for key, at in self.places.items() if key in written
-        }
+        return {k: self.handed_in[at]["source"] for k, at in self.places.items() if k in written}
 
     def helpers(self) -> list[int]:
         """Return the indices of the student's own cells that bind a name which an answer needs.
@@ -165,7 +173,8 @@ class Match:
             elif released["cell_type"] == "code":
                 yield from self.flags_of_locked(key, released)
         yield from self.flags_of_metadata()
-        if [*self.places.values()] != sorted(self.places.values()):
+        order = [at for key, at in self.places.items() if len(self.copies(key)) == 1]
+        if order != sorted(order):
             yield "Cells were moved; they run in the order of the release."
 
     def flags_of_answer(self, key: str, released: Cell) -> Iterator[str]:
@@ -177,9 +186,9 @@ class Match:
             return
         if len(copies) > 1:
             yield f"The {kind} cell {key} is there {len(copies)} times; the last edited one counts."
-        if at not in copies:
+        if copies and at not in copies:
             yield f"The answer {key} stood in a cell of your own; it counts."
-        elif self.handed_in[at]["cell_type"] != released["cell_type"]:
+        if self.handed_in[at]["cell_type"] != released["cell_type"]:
             now = self.handed_in[at]["cell_type"]
             yield f"The {kind} cell {key} was turned into a {now} cell; its text counts."
 
@@ -192,8 +201,7 @@ class Match:
             return
         if len(copies) > 1:
             yield f"The {kind} cell {key} is there {len(copies)} times; it runs once."
-        now = self.handed_in[at]
-        if now["cell_type"] != "code" or not cells.same_text(now["source"], released["source"]):
+        if self.handed_in[at]["cell_type"] != "code" or not self.is_released(at, released):
             yield f"The {kind} cell {key} was changed; the original runs."
 
     def flags_of_metadata(self) -> Iterator[str]:

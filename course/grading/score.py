@@ -1,7 +1,7 @@
 """Results of cells -> points and messages; the same for every engine."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -12,6 +12,8 @@ from course.grading.repair import Submission
 
 State = Literal["right", "wrong", "not answered", "by hand"]
 
+NOT_ANSWERED = "Not answered."
+BY_HAND = "To be graded by hand."
 FRAME = re.compile(r"Cell In\[\d+\], line (\d+)(?:, in (\w+))?")
 
 
@@ -47,8 +49,8 @@ def essay(key: str, cell: cells.Cell, submission: Submission) -> Question:
     """Return the question that a person reads."""
     points = float(cells.metadata(cell)["points"])
     if key in submission.untouched | submission.missing:
-        return Question(key, "not answered", 0.0, points, "Not answered.", [key])
-    return Question(key, "by hand", 0.0, points, "To be graded by hand.", [key])
+        return Question(key, "not answered", 0.0, points, NOT_ANSWERED, [key])
+    return Question(key, "by hand", 0.0, points, BY_HAND, [key])
 
 
 def test(
@@ -69,19 +71,31 @@ def test(
         message = f"The answer cell {' and '.join(sorted(gone))} is missing from the notebook."
         return Question(key, "not answered", 0.0, points, message, answers)
     if answers and submission.untouched.issuperset(answers):
-        return Question(key, "not answered", 0.0, points, "Not answered.", answers)
-    stopped = [results[a] for a in answers if results[a].status != "ok"]
-    message = explain(stopped[0], f"Your cell {stopped[0].id}") if stopped else explain(result)
-    return Question(key, "wrong", 0.0, points, message, answers)
+        return Question(key, "not answered", 0.0, points, NOT_ANSWERED, answers)
+    failed = [results[a] for a in answers if results[a].status != "ok"]
+    cause = failed[0] if failed else result
+    subject = f"Your cell {cause.id}" if failed else f"Your {' or '.join(answers) or 'answer'}"
+    return Question(key, "wrong", 0.0, points, explain(cause, subject, own=bool(failed)), answers)
 
 
-def explain(result: CellResult, subject: str = "") -> str:
-    """Return why a cell failed, in words for the student whose cell `subject` is, if it is one."""
+def explain(result: CellResult, subject: str, *, own: bool) -> str:
+    """Return why a cell failed, in words for the student.
+
+    Parameters
+    ----------
+    result
+        The result of the cell.
+    subject : str
+        What of the student's ran there, to begin a sentence with.
+    own : bool
+        Whether the cell is the student's own, rather than a test.
+    """
     if result.status == "timeout":
-        return f"{subject or 'The check'} did not come to an end in time. Is there an endless loop?"
+        return f"{subject} did not come to an end in time. Is there a loop that never ends?"
     if result.status == "died":
-        doer = subject or "What your answer did here"
-        return f"{doer} ended the whole Python process: a crash, or a call that ends the program."
+        return (
+            f"{subject} ended the whole Python process: a crash, or a call that ends the program."
+        )
     if result.error == "Wrong":
         return result.message
     if result.error in ("EOFError", "StdinNotImplementedError"):
@@ -90,7 +104,7 @@ def explain(result: CellResult, subject: str = "") -> str:
         )
     text = re.sub(r"\s*\((?:<?[\w.-]+>?, )?line (\d+)\)", r" (line \1)", result.message)
     fault = f"{result.error}: {text}" if text else result.error
-    return f"{subject} stops with {fault}{where(result)}" if subject else fault + where(result)
+    return f"{subject} stops with {fault}{where(result)}" if own else fault + where(result)
 
 
 def where(result: CellResult) -> str:
@@ -115,4 +129,15 @@ def entry(student: str, blueprint: Blueprint) -> dict[str, Any]:
         "manual_pending": 0.0,
         "flags": [],
         "questions": [],
+    }
+
+
+def total(questions: Sequence[Question]) -> dict[str, Any]:
+    """Return what the questions add to a student's entry."""
+    return {
+        "score": float(sum(q.score for q in questions)),
+        "manual_pending": float(sum(q.max for q in questions if q.state == "by hand")),
+        "questions": [
+            {"id": q.id, "score": q.score, "max": q.max, "message": q.message} for q in questions
+        ],
     }

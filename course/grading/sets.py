@@ -1,10 +1,11 @@
 """Problem sets: which there are, how they are called, where their files lie."""
 
 import difflib
+import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
-from course import ROOT
+from course import ROOT, Problem
 
 
 @dataclass(frozen=True)
@@ -55,7 +56,7 @@ def find(name: str, root: Path = ROOT) -> ProblemSet:
 
     Raises
     ------
-    LookupError
+    Problem
         If there is none or more than one; the message lists the sets, the closest first.
     """
     known = {each.name: each for each in all_sets(root)}
@@ -65,8 +66,38 @@ def find(name: str, root: Path = ROOT) -> ProblemSet:
     if len(begun) == 1:
         return known[begun[0]]
     if begun:
-        raise LookupError(f"{name!r} could be any of: {', '.join(begun)}.")
+        raise Problem(f"{name!r} could be any of: {', '.join(begun)}.")
     close = difflib.get_close_matches(name, known, n=1, cutoff=0.4)
     meant = f" Did you mean {close[0]}?" if close else ""
     listed = ", ".join(known) or "none: the folder solutions/ is empty"
-    raise LookupError(f"There is no problem set {name!r}.{meant} The sets are: {listed}.")
+    raise Problem(f"There is no problem set {name!r}.{meant} The sets are: {listed}.")
+
+
+def start(problem_set: ProblemSet) -> bool:
+    """Copy the released notebook to where a student works, unless something is there.
+
+    Returns
+    -------
+    bool
+        Whether it was copied.
+
+    Raises
+    ------
+    Problem
+        If the set is not released.
+    """
+    if problem_set.work.exists():
+        return False
+    require_release(problem_set)
+    problem_set.work.parent.mkdir(parents=True, exist_ok=True)
+    shutil.copyfile(problem_set.release, problem_set.work)
+    return True
+
+
+def require_release(problem_set: ProblemSet) -> None:
+    """Raise Problem unless the set is released."""
+    if not problem_set.release.is_file():
+        raise Problem(
+            f"{problem_set.relative(problem_set.release)} is not there. Whoever teaches the course "
+            "makes it with: python3 -m course release"
+        )

@@ -191,13 +191,12 @@ def serve_forks(control: socket.socket, shell: Any) -> None:
         os.close(connections[0])
 
 
-def serve_once(shell: Any) -> None:
-    """Run the notebook on stdin and answer on stdout."""
-    answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
+def take_pipes() -> tuple[TextIO, TextIO]:
+    """Return stdin and stdout for the protocol alone; what else is written there goes nowhere."""
     requests = os.fdopen(os.dup(0), encoding="utf-8")
+    answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
     silence()
-    serve(requests, answers, shell)
-    os._exit(0)
+    return requests, answers
 
 
 def silence() -> None:
@@ -209,6 +208,8 @@ def silence() -> None:
 
 if __name__ == "__main__":
     if sys.argv[1] == "once":
-        serve_once(preload())
+        pipes = take_pipes()
+        serve(*pipes, preload())
+        os._exit(0)
     else:
         serve_forks(socket.socket(fileno=int(sys.argv[1])), preload())

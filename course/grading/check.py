@@ -1,0 +1,117 @@
+"""A student's own look at a notebook: which answers are right, and why the others are not."""
+
+import textwrap
+from dataclasses import dataclass
+from pathlib import Path
+
+from course import ROOT, Problem, notebooks
+from course.grading import intake, score, sets
+from course.grading.cells import Blueprint
+from course.grading.engine import Engine, Limits, run_whole
+from course.grading.repair import Unreadable
+from course.grading.score import Question
+from course.grading.sets import ProblemSet
+
+#: An answer takes a second or two; whoever waits for an endless loop should not wait a minute.
+LIMITS = Limits(cell_seconds=20.0)
+INDENT = " " * 16
+
+
+@dataclass(frozen=True)
+class Target:
+    """A notebook to check, and the set it belongs to."""
+
+    path: Path
+    problem_set: ProblemSet
+
+
+def targets(what: str | None, root: Path = ROOT) -> list[Target]:
+    """Return what to check: a set by name, a notebook by path, or every set that was started.
+
+    Raises
+    ------
+    Problem
+        If there is no such set or file, or nothing was started.
+    """
+    if what is None:
+        started = [Target(s.work, s) for s in sets.all_sets(root) if s.work.exists()]
+        if not started:
+            raise Problem(
+                "You have not started a problem set. Begin with: python3 -m course start ps2"
+            )
+        return started
+    path = Path(what)
+    if path.suffix == ".ipynb" or path.exists():
+        return [target_at(path, root)]
+    problem_set = sets.find(what, root)
+    if not problem_set.work.exists():
+        work, command = problem_set.relative(problem_set.work), f"python3 -m course start {what}"
+        raise Problem(f"There is no {work} yet. Begin with: {command}")
+    return [Target(problem_set.work, problem_set)]
+
+
+def target_at(path: Path, root: Path) -> Target:
+    """Return the target for the notebook at `path`, whose set its name or its cells tell."""
+    if not path.is_file():
+        raise Problem(f"There is no notebook {path}: give the path of an .ipynb file.")
+    known = sets.all_sets(root)
+    by_name = [s for s in known if path.name == s.filename]
+    for problem_set in by_name or known:
+        if by_name or intake.holds_answers(path, blueprint(problem_set)):
+            return Target(path, problem_set)
+    names = ", ".join(s.name for s in known)
+    raise Problem(f"{path} holds no answers of any problem set. The sets are: {names}.")
+
+
+def blueprint(problem_set: ProblemSet) -> Blueprint:
+    """Return the released notebook of the set."""
+    sets.require_release(problem_set)
+    return Blueprint(notebooks.read(problem_set.release))
+
+
+def check(target: Target, engine: Engine) -> int:
+    """Print one line for each question of a notebook; return 0 if all that tests judge is right."""
+    plan = blueprint(target.problem_set)
+    print(f"{target.problem_set.relative(target.path)}")
+    try:
+        submission = intake.take(target.path, plan)
+    except Unreadable as error:
+        print(f"  It cannot be checked: {error}.")
+        return 1
+    if target.path.name != target.problem_set.filename:
+        print(
+            note(f"Hand it in as {target.problem_set.filename}; it is called {target.path.name}.")
+        )
+    for flag in submission.flags:
+        print(note(flag))
+    results = run_whole(engine, submission.notebook, limits=LIMITS)
+    questions, essays = score.questions(plan, submission, results), plan.of("essay")
+    for question in questions:
+        print(line(question, by_hand=question.id in essays))
+    judged = [question for question in questions if question.id not in essays]
+    earned, most = sum(q.score for q in judged), sum(q.max for q in judged)
+    by_hand = sum(q.max for q in questions) - most
+    rest = f"; {by_hand:g} more are graded by hand" if by_hand else ""
+    print(f"  {earned:g} of {most:g} points{rest}")
+    return 0 if all(question.state == "right" for question in judged) else 1
+
+
+def note(text: str) -> str:
+    """Return a line for something worth knowing."""
+    return textwrap.fill(text, 96, initial_indent="  note: ", subsequent_indent="        ")
+
+
+def line(question: Question, *, by_hand: bool) -> str:
+    """Return the line of one question, and below it why it is not right."""
+    state, message = question.state, question.message
+    if by_hand:
+        state, message = "by hand", "" if state == "by hand" else "Not answered."
+    earned = "–" if by_hand else f"{question.score:g}"
+    first = f"  {state:<14}{earned:>4} / {question.max:<4g} {question.id}"
+    if state == "right" or (state == "not answered" and message == score.NOT_ANSWERED):
+        return first
+    below = [
+        textwrap.fill(text, 96, initial_indent=INDENT, subsequent_indent=INDENT)
+        for text in message.splitlines()
+    ]
+    return "\n".join([first, *below])
