@@ -446,3 +446,11 @@ def test_the_file_itself_is_accepted():
 def test_the_examples_in_the_documentation():
     assert doctest.testmod(specs).attempted >= 4
     assert doctest.testmod(specs).failed == 0
+
+
+def test_table_calls_a_fact_as_the_chips_in_it_do():
+    """A CPU's boost clock is that of one core, a GPU's that of all."""
+    assert specs.table(["clock_boost_hz"], ["T4"]).startswith("| chip | boost clock |\n")
+    assert specs.table(["clock_boost_hz"], ["EPYC 9654"]).startswith(
+        "| chip | boost clock of one core |\n"
+    )

@@ -27,7 +27,7 @@ def course_map(parts: Sequence[Part]) -> Figure:
     -------
     matplotlib.figure.Figure
     """
-    most = max(len(part.lectures) for part in parts)
+    most = max(4, *(len(part.lectures) for part in parts))  # the key needs room, too
     sketch = Sketch(_LEFT + most * (_WIDE + _GAP), len(parts) * _ROW + 0.55)
     for row, part in enumerate(parts):
         y = 0.15 + row * _ROW

@@ -125,7 +125,9 @@ def table(keys: Iterable[str], chips: Iterable[str] | None = None) -> Markdown:
         If a chip or a fact is unknown.
     """
     keys, rows = list(keys), [chip(name) for name in (chips or names())]
-    fields = {f.name: f for kind in KINDS.values() for f in facts_of(kind)}
+    # a fact that several kinds have is called as the kinds in the table call it
+    kinds = (*KINDS.values(), *dict.fromkeys(map(type, rows)))
+    fields = {f.name: f for kind in kinds for f in facts_of(kind)}
     for key in keys:
         if key not in fields:
             raise ValueError(f"There is no fact {key!r}. {closest(key, fields)}")
