@@ -9,6 +9,7 @@ import ctypes
 import functools
 import sys
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from types import ModuleType
 from typing import Any
 
@@ -90,6 +91,29 @@ def _torch() -> ModuleType | None:
     return torch if torch and torch.cuda.is_initialized() else None
 
 
+@dataclass
+class _Function:
+    """A kernel in the GPU's memory, and what the driver says of it.
+
+    Attributes
+    ----------
+    handle : CUfunction
+        The driver's.
+    most_threads : int
+        The largest block that its registers allow.
+    registers, static_shared : int
+        Registers of a thread, and bytes of a block.
+    granted : int
+        Bytes of dynamic shared memory that it may use.
+    """
+
+    handle: Any
+    most_threads: int
+    registers: int
+    static_shared: int
+    granted: int
+
+
 class CudaDevice(Device):
     """One GPU.
 
@@ -124,8 +148,7 @@ class CudaDevice(Device):
             shared_per_block=self._attribute("MAX_SHARED_MEMORY_PER_BLOCK_OPTIN"),
         )
         self._context = None
-        self._functions: dict[tuple[bytes, str], Any] = {}
-        self._granted: dict[tuple[bytes, str], int] = {}  # dynamic shared memory opted in to
+        self._functions: dict[tuple[str | bytes, str], _Function] = {}
         self._unfinished: list[str] = []  # kernels launched since the last look at errors
 
     def launch(
@@ -142,56 +165,62 @@ class CudaDevice(Device):
             stream = self._stream()
             function = self._function(image, entry)
             self._check_fit(function, entry, block, shared)
-            self._grant(function, (image, entry), shared)
+            self._grant(function, entry, shared)
             arrays = [b for b in buffers if isinstance(b, Array)]
+            if not arrays:
+                self._start(function, entry, grid, block, shared, stream, buffers, {})
+                return
             with self._copies(arrays, stream) as addresses:
-                values = [self._value(b, addresses) for b in buffers]
-                self._start(function, entry, grid, block, shared, stream, values)
-                if arrays:
-                    self._finish(entry, arrays, addresses, stream)
+                self._start(function, entry, grid, block, shared, stream, buffers, addresses)
+                self._finish(entry, arrays, addresses, stream)
 
     # --- one launch, step by step -----------------------------------------------------------------
 
-    def _function(self, image: str | bytes, entry: str) -> Any:
-        key = (image, entry)
-        if key not in self._functions:
+    def _function(self, image: str | bytes, entry: str) -> _Function:
+        found = self._functions.get((image, entry))
+        if found is None:
             module = self._get(self._cuda.cuModuleLoadData(image), entry)
-            found = self._get(self._cuda.cuModuleGetFunction(module, entry.encode()), entry)
-            self._functions[key] = found
-        return self._functions[key]
+            handle = self._get(self._cuda.cuModuleGetFunction(module, entry.encode()), entry)
+            static = self._function_attribute(handle, "SHARED_SIZE_BYTES")
+            found = _Function(
+                handle,
+                self._function_attribute(handle, "MAX_THREADS_PER_BLOCK"),
+                self._function_attribute(handle, "NUM_REGS"),
+                static,
+                max(_PLAIN_SHARED - static, 0),
+            )
+            self._functions[image, entry] = found
+        return found
 
     def _check_fit(
         self,
-        function: Any,
+        function: _Function,
         entry: str,
         block: tuple[int, int, int],
         shared: int,
     ) -> None:
         threads = block[0] * block[1] * block[2]
-        most = self._function_attribute(function, "MAX_THREADS_PER_BLOCK")
-        if threads > most:
-            registers = self._function_attribute(function, "NUM_REGS")
+        if threads > function.most_threads:
             raise LaunchError(
-                f"{readable(entry)}: a block of {threads} threads does not fit: with {registers} "
-                f"registers a thread at most {most} do. Use a smaller block, or "
-                f"__launch_bounds__({threads}) so that the compiler uses fewer registers."
+                f"{readable(entry)}: a block of {threads} threads does not fit: with "
+                f"{function.registers} registers a thread at most {function.most_threads} do. Use "
+                f"a smaller block, or __launch_bounds__({threads}) so that the compiler uses fewer "
+                "registers."
             )
-        static = self._function_attribute(function, "SHARED_SIZE_BYTES")
-        if static + shared > self.limits.shared_per_block:
+        if function.static_shared + shared > self.limits.shared_per_block:
             raise LaunchError(
-                f"{readable(entry)}: {static:,} bytes of static and {shared:,} of dynamic shared "
-                f"memory are more than a block can have ({self.limits.shared_per_block:,})."
+                f"{readable(entry)}: {function.static_shared:,} bytes of static and {shared:,} of "
+                "dynamic shared memory are more than a block can have "
+                f"({self.limits.shared_per_block:,})."
             )
 
-    def _grant(self, function: Any, key: tuple[bytes, str], shared: int) -> None:
+    def _grant(self, function: _Function, entry: str, shared: int) -> None:
         """Opt in to more dynamic shared memory than every kernel gets."""
-        if shared > self._granted.get(key, 0):
-            static = self._function_attribute(function, "SHARED_SIZE_BYTES")
-            if static + shared > _PLAIN_SHARED:
-                attribute = self._cuda.CUfunction_attribute
-                name = attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
-                self._get(self._cuda.cuFuncSetAttribute(function, name, shared), key[1])
-            self._granted[key] = shared
+        if shared > function.granted:
+            attribute = self._cuda.CUfunction_attribute
+            name = attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
+            self._get(self._cuda.cuFuncSetAttribute(function.handle, name, shared), entry)
+            function.granted = shared
 
     @contextlib.contextmanager
     def _copies(self, arrays: list[Array], stream: Any) -> Iterator[dict[int, int]]:
@@ -223,17 +252,19 @@ class CudaDevice(Device):
 
     def _start(
         self,
-        function: Any,
+        function: _Function,
         entry: str,
         grid: tuple[int, int, int],
         block: tuple[int, int, int],
         shared: int,
         stream: Any,
-        values: list[Any],
+        buffers: Sequence[Scalar | Array | Pointer],
+        addresses: dict[int, int],
     ) -> None:
+        values = [self._value(buffer, addresses) for buffer in buffers]
         pointers = (ctypes.c_void_p * len(values))(*map(ctypes.addressof, values))
         where = ctypes.addressof(pointers) if values else 0
-        answer = self._cuda.cuLaunchKernel(function, *grid, *block, shared, stream, where, 0)
+        answer = self._cuda.cuLaunchKernel(function.handle, *grid, *block, shared, stream, where, 0)
         self._get(answer, entry)
         if entry not in self._unfinished:
             self._unfinished.append(entry)

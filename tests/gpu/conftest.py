@@ -16,13 +16,14 @@ def cache_folder(tmp_path_factory):
 
 @pytest.fixture(autouse=True)
 def no_gpu(monkeypatch):
-    """Behave as on a machine without a GPU, whatever this one has."""
+    """Behave as on a machine without a GPU of any kind, whatever this one has."""
     monkeypatch.delenv("COURSE_DEVICE", raising=False)
 
     def none():
         raise gpu.NoDevice("it has no NVIDIA driver (libcuda was not found)")
 
-    monkeypatch.setitem(devices._KINDS, "cuda", none)
+    for kind in devices._KINDS:
+        monkeypatch.setitem(devices._KINDS, kind, none)
 
 
 @pytest.fixture
