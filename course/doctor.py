@@ -69,7 +69,7 @@ def describe(report: dict[str, Any]) -> str:
         return "\n".join([*lines, "", "Next: python3 -m course sets up what is missing."])
     for found in report["differences"]:
         lines.append(f"  {'':<11}{requirements.Difference(**found)}")
-    return "\n".join([*lines, "", "What this machine can do:", *_abilities(tier)])
+    return "\n".join([*lines, "", "What this machine can do:", *_abilities(tier, report)])
 
 
 def _environment() -> str:
@@ -89,11 +89,14 @@ def _packages(report: dict[str, Any]) -> str:
     return f"{total - differing} of {total} as pinned in requirements.txt"
 
 
-def _abilities(tier: tiers.Tier) -> list[str]:
-    """Say in sentences what a machine of `tier` can do."""
-    able = ["read every lecture and solve every problem set for full marks"]
+def _abilities(tier: tiers.Tier, report: dict[str, Any]) -> list[str]:
+    """Say in sentences what a machine of `tier` with the packages of `report` can do."""
+    able, unable = [], []
+    lectures = "open every lecture and solve every problem set for full marks"
+    (able if report["packages"].get("jupyterlab") else unable).append(lectures)
     if tiers.has_compiler():
-        able.append("compile every CUDA C++ kernel, for any GPU, and show its PTX and SASS")
+        code = "PTX and SASS" if report["tools"]["nvdisasm"] else "PTX"
+        able.append(f"compile CUDA C++ for any GPU from Turing to Blackwell and show its {code}")
     if tier.level == 0 and tiers.has_virtual_gpu():
         able.append("run kernels on the virtual GPU, which checks and counts; it is no stopwatch")
     if tier.level >= 1:
@@ -102,10 +105,10 @@ def _abilities(tier: tiers.Tier) -> list[str]:
         able.append("run kernels with bf16 tensor cores and asynchronous copies (sm_80)")
     if tier.level == 3:
         able.append("run the Hopper kernels: TMA, wgmma, FlashAttention (sm_90a)")
-    unable = {
+    beyond = {
         0: "run kernels on a real GPU, or time them" + (f" ({tier.note})" if tier.note else ""),
         1: "run kernels that need sm_80 or sm_90a on its GPU",
         2: "run the Hopper kernels on its GPU: they need sm_90a, an H100 or H200",
     }
-    lines = [f"  + {what}" for what in able]
-    return lines + ([f"  - not: {unable[tier.level]}"] if tier.level in unable else [])
+    unable += [beyond[tier.level]] if tier.level in beyond else []
+    return [f"  + {what}" for what in able] + [f"  - not: {what}" for what in unable]

@@ -170,17 +170,28 @@ def test_what_differs_is_listed():
     assert "numpy: missing, the course pins 2.4.6" in said
 
 
-@pytest.mark.parametrize("level", range(4))
-def test_each_tier_can_do_what_those_below_can(level):
-    capability = [None, (7, 5), (8, 0), (9, 0)]
-    able = [
-        {line for line in doctor._abilities(tiers.Tier(n, "GPU", capability[n])) if "+" in line}
-        for n in range(4)
-    ]
-    own = able[0] if level == 0 else able[level] - able[level - 1]
-    assert own
-    assert level in (0, 1) or able[level - 1] < able[level]
-    assert ("Hopper" in "".join(able[level])) == (level == 3)
+def abilities(level, capability=(9, 0), jupyterlab="4", nvdisasm="13"):
+    report = {"packages": {"jupyterlab": jupyterlab}, "tools": {"nvdisasm": nvdisasm}}
+    lines = doctor._abilities(tiers.Tier(level, "GPU", capability), report)
+    return {line for line in lines if "+" in line}, {line for line in lines if "not:" in line}
+
+
+def test_each_tier_can_do_what_those_below_can_and_more():
+    able = [abilities(level)[0] for level in range(4)]
+    assert able[1] < able[2] < able[3]
+    assert able[0] - able[1] <= {line for line in able[0] if "virtual GPU" in line}
+    assert ["Hopper" in "".join(lines) for lines in able] == [False, False, False, True]
+    assert [len(abilities(level)[1]) for level in range(4)] == [1, 1, 1, 0]
+
+
+def test_what_is_not_installed_is_not_promised(monkeypatch):
+    monkeypatch.setattr(tiers, "has_compiler", lambda: True)
+    able, unable = abilities(3, jupyterlab=None, nvdisasm=None)
+    assert any("open every lecture" in line for line in unable)
+    assert "SASS" not in "".join(able)
+    assert "PTX" in "".join(able)
+    monkeypatch.setattr(tiers, "has_compiler", lambda: False)
+    assert "PTX" not in "".join(abilities(3)[0])
 
 
 def test_before_and_after_the_set_up(tmp_path):
