@@ -134,8 +134,14 @@ def _real() -> Device:
     return cuda_device.current()
 
 
+def _virtual() -> Device:
+    from course.gpu import virtual_device
+
+    return virtual_device.current()
+
+
 #: The devices to try, the best first. Each returns one or raises NoDevice.
-_KINDS: dict[str, Callable[[], Device]] = {"cuda": _real}
+_KINDS: dict[str, Callable[[], Device]] = {"cuda": _real, "virtual": _virtual}
 
 _chosen: Device | None = None
 

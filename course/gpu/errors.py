@@ -4,6 +4,11 @@ Every message is one paragraph for the person who wrote the kernel: what was exp
 what to do. IPython shows the message alone, without a traceback through this package.
 """
 
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from course import vgpu
+
 
 class GpuError(Exception):
     """Anything that ``course.gpu`` reports."""

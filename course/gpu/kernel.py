@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from course.gpu import arguments, signature
 from course.gpu.devices import Device, device
-from course.gpu.errors import LaunchError
+from course.gpu.errors import KernelFault, LaunchError
 
 if TYPE_CHECKING:
     from course.gpu.module import Module
@@ -113,7 +113,11 @@ class Launch:
         arguments.check_count(kernel.name, kernel.parameters, len(values))
         buffers = arguments.pack(kernel.places, values, target)
         image = kernel.module.ptx() if target.image == "ptx" else self._machine_code(target)
-        target.launch(image, kernel.entry, self.grid, self.block, self.shared, buffers)
+        try:
+            target.launch(image, kernel.entry, self.grid, self.block, self.shared, buffers)
+        except KernelFault as fault:
+            # devices know line numbers, not the text of the lines
+            raise fault.with_source(kernel.module.name, kernel.module.source) from None
 
     def _machine_code(self, target: Device) -> bytes:
         module = self.kernel.module

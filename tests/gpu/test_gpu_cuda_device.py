@@ -336,6 +336,7 @@ def test_an_old_driver_counts_as_no_gpu(monkeypatch, search):
         cuDriverGetVersion=lambda: (0, 12040),
     )
     monkeypatch.setitem(gpu.devices._KINDS, "cuda", search)
+    monkeypatch.setenv("COURSE_DEVICE", "cuda")
     with pytest.raises(
         gpu.NoDevice, match=r"cannot be launched on this machine: its NVIDIA driver"
     ):

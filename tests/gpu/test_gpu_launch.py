@@ -102,7 +102,8 @@ def test_a_call_without_a_grid_is_explained(module):
         module["f"](7)
 
 
-def test_without_a_gpu_a_launch_explains_itself(module):
+def test_without_a_gpu_a_launch_explains_itself(module, monkeypatch):
+    monkeypatch.setenv("COURSE_DEVICE", "cuda")
     with pytest.raises(gpu.NoDevice) as error:
         module["f"][1, 1](7)
     text = str(error.value)

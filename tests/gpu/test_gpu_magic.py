@@ -54,7 +54,8 @@ def test_lines_are_numbered_as_the_notebook_numbers_them(shell, capsys):
     assert "Traceback" not in printed and "module.py" not in printed
 
 
-def test_launch_errors_show_their_message_alone(shell, capsys):
+def test_launch_errors_show_their_message_alone(shell, capsys, monkeypatch):
+    monkeypatch.setenv("COURSE_DEVICE", "cuda")
     shell.run_cell("%%cuda\n__global__ void f(int n) {}")
     shell.run_cell("f[1, 32](1)")
     printed = capsys.readouterr().out

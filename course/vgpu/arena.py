@@ -1,0 +1,106 @@
+"""Global memory of the virtual GPU: one arena of bytes, and a shadow that knows each byte's state."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from .records import ALLOCATED, DEFINED, GLOBAL_BASE, READ_ONLY
+
+#: Bytes that belong to nobody between two allocations; an access there is out of bounds.
+REDZONE = 512
+_ALIGNMENT = 256  # as cudaMalloc aligns
+
+
+class OutOfMemory(MemoryError):
+    """The virtual GPU has less memory than was asked for."""
+
+
+@dataclass(frozen=True)
+class Allocation:
+    """A piece of global memory: `dtype` and `shape` say how its owner looks at it."""
+
+    address: int
+    size: int
+    name: str
+    dtype: np.dtype
+    shape: tuple[int, ...]
+
+
+class Arena:
+    """Global memory, addressed from ``GLOBAL_BASE`` on.
+
+    It grows as needed up to `capacity` bytes. Addresses depend only on the order of allocations, so
+    equal programs count equal sectors.
+    """
+
+    def __init__(self, capacity: int = 8 << 30) -> None:
+        self.capacity = capacity
+        self.bytes = np.zeros(1 << 20, np.uint8)
+        self.shadow = np.zeros(1 << 20, np.uint8)
+        self.top = REDZONE
+        self.allocations: dict[int, Allocation] = {}
+
+    def allocate(
+        self,
+        size: int,
+        name: str = "",
+        dtype: np.dtype | str = np.uint8,
+        shape: tuple[int, ...] | None = None,
+    ) -> int:
+        """Reserve `size` bytes (not defined yet) and return their device address."""
+        start = -(-self.top // _ALIGNMENT) * _ALIGNMENT
+        top = start + size + REDZONE
+        if top > self.capacity:
+            raise OutOfMemory(
+                f"the virtual GPU has {self.capacity:,} bytes of memory; {size:,} more do not fit"
+            )
+        self.top = top
+        if top > len(self.bytes):
+            self._grow(top)
+        self.shadow[start : start + size] = ALLOCATED
+        address = GLOBAL_BASE + start
+        kind = np.dtype(dtype)
+        shape = (size // kind.itemsize,) if shape is None else shape
+        self.allocations[address] = Allocation(address, size, name, kind, shape)
+        return address
+
+    def _grow(self, size: int) -> None:
+        wanted = 1 << (size - 1).bit_length()
+        for name in ("bytes", "shadow"):
+            larger = np.zeros(wanted, np.uint8)
+            old = getattr(self, name)
+            larger[: len(old)] = old
+            setattr(self, name, larger)
+
+    def free(self, address: int) -> None:
+        """Give an allocation back: accesses to it are out of bounds from now on."""
+        allocation = self.allocations.pop(address)
+        start = address - GLOBAL_BASE
+        self.shadow[start : start + allocation.size] = 0
+        # memory is taken again from the end, as soon as nothing behind it is in use
+        ends = [a.address + a.size for a in self.allocations.values()]
+        self.top = max(ends, default=GLOBAL_BASE) - GLOBAL_BASE + REDZONE
+
+    def write(self, address: int, data: np.ndarray, read_only: bool = False) -> None:
+        """Copy the bytes of `data` to `address` and mark them defined."""
+        raw = data.reshape(-1).view(np.uint8)
+        start = address - GLOBAL_BASE
+        self.bytes[start : start + raw.size] = raw
+        flags = ALLOCATED | DEFINED | (READ_ONLY if read_only else 0)
+        self.shadow[start : start + raw.size] = flags
+
+    def read(self, address: int, size: int) -> np.ndarray:
+        """Return `size` bytes from `address` on, as a view."""
+        start = address - GLOBAL_BASE
+        return self.bytes[start : start + size]
+
+    def find(self, address: int) -> tuple[Allocation, int] | None:
+        """Return the allocation nearest to `address`, and the byte offset from its beginning."""
+        if not self.allocations:
+            return None
+
+        def distance(a: Allocation) -> int:
+            return max(a.address - address, address - (a.address + a.size - 1), 0)
+
+        nearest = min(self.allocations.values(), key=distance)
+        return nearest, address - nearest.address

@@ -1,0 +1,156 @@
+"""Counts of a launch, for each source line and in total."""
+
+from collections import Counter
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from .arena import Arena
+from .program import Kernel
+from .ptx import Instruction
+from .records import TOUCHED_LOAD, TOUCHED_STORE
+
+#: Opcode -> class of instruction.
+CLASSES = {
+    **dict.fromkeys(("ld", "ldu", "st", "atom", "red", "prefetch"), "memory"),
+    **dict.fromkeys(
+        ("bra", "brx", "ret", "exit", "call", "bar", "barrier", "barresult"), "control"
+    ),
+    **dict.fromkeys(("shfl", "vote", "match", "redux", "activemask", "elect"), "warp"),
+    **dict.fromkeys(("cvt", "cvta", "mov", "selp", "setp", "set", "slct", "isspacep"), "move"),
+    **dict.fromkeys(("membar", "fence"), "fence"),
+    **dict.fromkeys(("rcp", "sqrt", "rsqrt", "ex2", "lg2", "sin", "cos", "tanh"), "special"),
+}
+_FLOPS = {"add": 1, "sub": 1, "mul": 1, "fma": 2, "mad": 2, "div": 1, "rcp": 1, "sqrt": 1, "rsqrt": 1,
+          "ex2": 1, "lg2": 1, "sin": 1, "cos": 1, "tanh": 1, "min": 1, "max": 1}  # fmt: skip
+_FLOAT_TYPES = {"f16": 1, "bf16": 1, "f32": 1, "f64": 1, "f16x2": 2, "bf16x2": 2}
+
+
+@dataclass
+class Line:
+    """Counts of one source line (or of a whole launch).
+
+    `instructions` counts warp instructions issued, `lanes` the lanes that took part in them,
+    `sectors` 32-byte pieces of global memory, `wavefronts` passes through the banks of shared
+    memory, of which `conflicts` would not be needed without bank conflicts.
+    """
+
+    instructions: int = 0
+    lanes: int = 0
+    flops: int = 0
+    classes: Counter = field(default_factory=Counter)
+    global_loads: int = 0  # requests: warp instructions
+    global_stores: int = 0
+    load_sectors: int = 0
+    store_sectors: int = 0
+    bytes_loaded: int = 0
+    bytes_stored: int = 0
+    shared_loads: int = 0
+    shared_stores: int = 0
+    wavefronts: int = 0
+    conflicts: int = 0
+    atomics: int = 0
+    barriers: int = 0
+    branches: int = 0
+
+    @property
+    def lanes_per_instruction(self) -> float:
+        """Mean active lanes of an issued instruction: 32 without divergence."""
+        return self.lanes / self.instructions if self.instructions else 0.0
+
+    def add(self, other: "Line") -> None:
+        """Add the counts of `other`."""
+        for name in self.__dataclass_fields__:
+            setattr(self, name, getattr(self, name) + getattr(other, name))
+
+    def to_dict(self) -> dict:
+        """Return the counts as plain data."""
+        result = {n: getattr(self, n) for n in self.__dataclass_fields__ if n != "classes"}
+        return result | {"classes": dict(self.classes)}
+
+
+@dataclass
+class Counts:
+    """What a launch did: `lines` maps (file, line) to counts."""
+
+    kernel: str
+    lines: dict[tuple[str, int], Line]
+    unique_loaded: int
+    unique_stored: int
+
+    @property
+    def total(self) -> Line:
+        """Sum over all lines."""
+        total = Line()
+        for line in self.lines.values():
+            total.add(line)
+        return total
+
+    def to_dict(self) -> dict:
+        """Return everything as plain data (JSON)."""
+        return {
+            "kernel": self.kernel,
+            "total": self.total.to_dict(),
+            "unique_bytes_loaded": self.unique_loaded,
+            "unique_bytes_stored": self.unique_stored,
+            "lines": [
+                {"file": file, "line": line, **counts.to_dict()}
+                for (file, line), counts in sorted(self.lines.items())
+            ],
+        }
+
+
+def collect(kernel: Kernel, probes: np.ndarray, blocks: np.ndarray, arena: Arena) -> Counts:
+    """Combine how often each block ran with what its instructions are."""
+    files = kernel.layout.module.files
+    lines: dict[tuple[str, int], Line] = {}
+
+    def line_of(item: Instruction) -> Line:
+        key = (files.get(item.loc.file, "?"), item.loc.line) if item.loc else ("?", 0)
+        return lines.setdefault(key, Line())
+
+    for block, (runs, lanes) in zip(kernel.graph.blocks, blocks, strict=True):
+        for item in block.instructions:
+            if not item.mods and item.opcode == "ret" and not item.text:
+                continue  # the end that PTX leaves unwritten
+            line = line_of(item)
+            line.instructions += int(runs)
+            line.lanes += int(lanes)
+            line.classes[CLASSES.get(item.opcode, "arithmetic")] += int(runs)
+            line.flops += flops(item) * int(lanes)
+            line.barriers += int(runs) * (
+                item.opcode in ("bar", "barrier") and "warp" not in item.mods
+            )
+            line.branches += int(runs) * (item.opcode == "bra" and item.guard is not None)
+    for info, probe in zip(kernel.layout.sites, probes, strict=False):
+        if info.size and info.instruction is not None and int(probe["requests"]):
+            _add_access(line_of(info.instruction), info.store, probe)
+    shadow = arena.shadow
+    unique = [int(np.count_nonzero(shadow & bit)) for bit in (TOUCHED_LOAD, TOUCHED_STORE)]
+    shadow &= np.uint8(255 ^ (TOUCHED_LOAD | TOUCHED_STORE))
+    return Counts(kernel.name, lines, *unique)
+
+
+def flops(item: Instruction) -> int:
+    """Return the floating-point operations of one lane of an instruction; a fused one is two."""
+    if not item.mods or item.mods[-1] not in _FLOAT_TYPES or item.opcode not in _FLOPS:
+        return 0
+    return _FLOPS[item.opcode] * _FLOAT_TYPES[item.mods[-1]]
+
+
+def _add_access(line: Line, store: int, probe: np.void) -> None:
+    requests, sectors = int(probe["requests"]), int(probe["sectors"])
+    is_shared = int(probe["wavefronts"]) > 0
+    if store == 2:
+        line.atomics += int(probe["lanes"])
+    if is_shared:
+        line.wavefronts += int(probe["wavefronts"])
+        line.conflicts += int(probe["wavefronts"]) - int(probe["ideal"])
+        name = "shared_stores" if store else "shared_loads"
+        setattr(line, name, getattr(line, name) + requests)
+    elif sectors:
+        kind = "store" if store else "load"
+        setattr(line, f"global_{kind}s", getattr(line, f"global_{kind}s") + requests)
+        setattr(line, f"{kind}_sectors", getattr(line, f"{kind}_sectors") + sectors)
+        name = "bytes_stored" if store else "bytes_loaded"
+        setattr(line, name, getattr(line, name) + int(probe["bytes"]))

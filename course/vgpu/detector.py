@@ -1,0 +1,145 @@
+"""The race detector's memory, and its findings decoded."""
+
+import numpy as np
+
+from .arena import Arena
+from .faults import Decoder, Fault, place_of
+from .program import Kernel
+from .records import (
+    GLOBAL_BASE,
+    GlobalCell,
+    Race,
+    RaceBlock,
+    Races,
+    SharedCell,
+    SyncPlace,
+)
+
+#: Blocks of a grid that can be compared with each other: their clocks are a square table.
+MOST_BLOCKS = 2048
+_MOST_REPORTS = 64
+_MOST_PLACES = 1024
+_WARPS = 32
+
+
+class Detector:
+    """What races.py writes to during one launch."""
+
+    def __init__(self, kernel: Kernel, blocks: int, warps: int, arena: Arena) -> None:
+        self.kernel, self.warps = kernel, warps
+        sizes = [s.size for s in kernel.layout.sites if s.size]
+        self.unit = 1 if any(size < 4 for size in sizes) else 4
+        self.cells = np.zeros(arena.top // self.unit + 1, GlobalCell.dtype)
+        self.clocks = np.zeros((blocks, blocks), np.uint32)
+        place_bytes = SyncPlace.size + 4 * (_WARPS + blocks)
+        self.places = np.zeros(-(-place_bytes // 8) * 8 * _MOST_PLACES, np.uint8)
+        self.reports = np.zeros(_MOST_REPORTS, Race.dtype)
+        self.record = np.zeros(1, Races.dtype)
+        for name, value in {
+            "cells": self.cells.ctypes.data,
+            "clocks": self.clocks.ctypes.data,
+            "place": self.places.ctypes.data,
+            "report": self.reports.ctypes.data,
+            "blocks": blocks,
+            "unit": self.unit,
+            "cell_bytes": SharedCell.size + 16 * warps,
+            "most_places": _MOST_PLACES,
+            "place_bytes": -(-place_bytes // 8) * 8,
+            "most_reports": _MOST_REPORTS,
+        }.items():
+            self.record[name] = value
+        self.kept: list[np.ndarray] = []
+
+    def block(self, shared: int) -> np.ndarray:
+        """Return a RaceBlock for a block with `shared` bytes of shared memory."""
+        size = (shared // self.unit + 1) * (SharedCell.size + 16 * self.warps)
+        size = -(-size // 8) * 8
+        record = np.zeros(1, RaceBlock.dtype)
+        parts = {
+            "cells": np.zeros(size, np.uint8),
+            "clocks": np.zeros(_WARPS * _WARPS, np.uint32),
+            "fences": np.zeros(_WARPS * _WARPS, np.uint32),
+            "barriers": np.zeros(16 * _WARPS, np.uint32),
+        }
+        for name, part in parts.items():
+            record[name] = part.ctypes.data
+        record["cells_bytes"] = size
+        self.kept += [record, *parts.values()]
+        return record
+
+    def fault(
+        self, decoder: Decoder, grid: tuple[int, int, int], block: tuple[int, int, int]
+    ) -> Fault | None:
+        """Return the first race as a Fault (its `others` hold the rest), or None."""
+        found = [
+            _decode(race, decoder, grid, block)
+            for race in self.reports[: int(self.record["reports"][0])]
+        ]
+        if not found:
+            return None
+        found[0].others = tuple(found[1:])
+        return found[0]
+
+
+_SENTENCES = {
+    0: "{name} reads {what} while another thread writes it",
+    1: "two threads of {name} write {what}",
+    2: "{name} updates {what} atomically while another thread accesses it plainly",
+    3: "two lanes of one warp of {name} write different values to {what} in one instruction",
+    4: "{name} writes {what} while another thread reads it",
+}
+
+
+def _decode(
+    race: np.void, decoder: Decoder, grid: tuple[int, int, int], block: tuple[int, int, int]
+) -> Fault:
+    site, other = (decoder.site(int(race[n])) for n in ("site", "other_site"))
+    address = int(race["address"])
+    generic = type(site)(3, site.size, 1)
+    target = (
+        decoder.global_target(address, 1)
+        if address >= GLOBAL_BASE
+        else decoder.target(generic, address)
+    )
+    who, whom = (
+        _thread(int(race[p + "block"]), int(race[p + "warp"]), int(race[p + "lane"]), grid, block)
+        for p in ("", "other_")
+    )
+    same_block = race["block"] == race["other_block"]
+    same_warp = same_block and race["warp"] == race["other_warp"]
+    if same_warp and int(race["kind"]) != 3:
+        hint = "lanes of a warp need __syncwarp() between writing and reading each other's data"
+    elif same_warp:
+        hint = "give each lane an element of its own, or use an atomic operation"
+    elif same_block:
+        hint = "is a __syncthreads() missing between the two lines?"
+    else:
+        hint = "blocks run in any order: use an atomic operation, or a second kernel"
+    summary = _SENTENCES[int(race["kind"])].format(name=decoder.kernel, what=target.what)
+    return Fault(
+        "race",
+        summary,
+        kernel=decoder.kernel,
+        place=place_of(site.instruction.loc, decoder.files),
+        other=place_of(other.instruction.loc, decoder.files) if other.instruction else None,
+        instruction=site.instruction.text,
+        block=who[0],
+        warp=int(race["warp"]),
+        lanes=(int(race["lane"]),),
+        threads=(who[1],),
+        other_block=whom[0],
+        other_thread=whom[1],
+        target=target,
+        count=int(race["count"]),
+        hint=hint,
+    )
+
+
+def _thread(
+    linear: int, warp: int, lane: int, grid: tuple[int, int, int], block: tuple[int, int, int]
+) -> tuple[tuple[int, int, int], tuple[int, int, int]]:
+    thread = 32 * warp + lane
+    return (
+        (linear % grid[0], linear // grid[0] % grid[1], linear // (grid[0] * grid[1])),
+        (thread % block[0], thread // block[0] % block[1], thread // (block[0] * block[1])),
+    )

@@ -1,0 +1,267 @@
+"""The state of a launch, a block and a warp, as native code and Python both see it."""
+
+from .native import Array, Struct, i32, i64, u8, u16, u32, u64  # noqa: F401
+
+LANES = 32
+FULL = 0xFFFFFFFF
+
+# Where the state spaces lie in the 64-bit generic address space.
+SHARED_WINDOW = 0x0100_0000_0000
+LOCAL_WINDOW = 0x0180_0000_0000
+GLOBAL_BASE = 0x0200_0000_0000
+WINDOW_BYTES = 1 << 24
+
+# Shadow byte of each byte of memory.
+ALLOCATED, DEFINED, READ_ONLY, TOUCHED_LOAD, TOUCHED_STORE = 1, 2, 4, 8, 16
+
+# State spaces in a Site.
+GLOBAL, SHARED, LOCAL, GENERIC = 0, 1, 2, 3
+
+# What a warp says when it stops running.
+DONE, AT_BARRIER, YIELD, FAULT, TO_MASKED, TO_FAST, AT_GRID = range(7)
+
+# Kinds of fault.
+(
+    NO_FAULT, OUT_OF_BOUNDS, MISALIGNED, UNDEFINED, WRITES_CONSTANT, DIVERGENT_BARRIER, BAD_MASK,
+    INACTIVE_LANE, TRAP, ASSERTION, BARRIER_COUNT, WRONG_SPACE, RACE, ENDLESS, DEADLOCK,
+) = range(15)  # fmt: skip
+
+# Launch.flags
+COUNTING, RACES = 1, 2
+
+#: Bytes between the components of a vector operand in Warp.data (32 lanes of up to 8 bytes).
+COMPONENT = 256
+
+
+class Site(Struct):
+    """A memory, barrier or warp instruction as the runtime needs it."""
+
+    space: u32
+    size: u32  # bytes of one component
+    count: u32  # components a lane
+    op: u32  # what an atomic does
+    kind: u32  # how an atomic reads its bits
+    store: u32  # 1 if memory is written, 2 for an atomic
+    order: (
+        u32  # 1 if relaxed or stronger: accesses by such instructions do not race with each other
+    )
+    line: u32
+
+
+class Probe(Struct):
+    """What is counted at one Site."""
+
+    requests: u64
+    lanes: u64
+    bytes: u64
+    sectors: u64
+    wavefronts: u64
+    ideal: u64
+
+
+class Launch(Struct):
+    """What all blocks of a launch share."""
+
+    arena: u64  # host address of the first byte of global memory
+    shadow: u64  # host address of its shadow
+    arena_size: u64
+    params: u64
+    sites: u64
+    fast: u64  # address of the fast version of the kernel, 0 if there is none
+    masked: u64
+    conversions: u64  # table of registers to convert between the two versions
+    conversion_starts: u64
+    clock: u64
+    serial: u64  # blocks started
+    grid: Array(u32, 3)
+    block: Array(u32, 3)
+    warps: u32
+    threads: u32
+    shared_size: u32
+    local_size: u32
+    record_bytes: u32
+    flags: u32
+    schedule: u32
+    slice: i32  # backward jumps before a warp gives way
+    patience: u64  # slices without end before a launch counts as endless
+    dynamic_shared: u32
+    static_shared: u32
+    blocks: u32
+    warp_base: u32  # bytes before the registers in a warp's record
+    symbols: u64  # addresses of the module's variables
+    params_address: u64
+    log: u64
+    log_size: u64
+    log_used: u64
+    random: u64
+    faulty: u64  # the Cta that faulted
+    races: u64
+
+
+class Race(Struct):
+    """Two accesses that nothing orders.
+
+    `kind`: 0 read after write, 1 write after write, 2 atomic after write, 3 two lanes at once, 4 write
+    after read.
+    """
+
+    address: u64
+    kind: u32
+    site: u32
+    other_site: u32
+    block: u32
+    warp: u32
+    lane: u32
+    other_block: u32
+    other_warp: u32
+    other_lane: u32
+    count: u32
+
+
+class Races(Struct):
+    """What the race detector knows of a launch."""
+
+    cells: u64  # GlobalCell for each unit of global memory
+    clocks: u64  # what each block knows of each block
+    place: u64  # SyncPlace records
+    report: u64
+    blocks: u32
+    unit: u32  # bytes that one cell stands for: 4, or 1 if a kernel accesses less
+    cell_bytes: u32  # of a SharedCell and the reads behind it
+    places: u32
+    most_places: u32
+    place_bytes: u32
+    reports: u32
+    most_reports: u32
+    found: u64
+
+
+class RaceBlock(Struct):
+    """What the race detector knows of a block."""
+
+    cells: u64  # SharedCell for each unit of shared memory
+    cells_bytes: u64
+    clocks: u64  # 32 x 32: what each warp knows of each warp
+    fences: u64  # the same, at each warp's last fence
+    barriers: u64  # 16 x 32: what was known on arrival
+    step: u32
+    epochs: Array(u32, 32)  # of each warp: lanes have met that often
+    fenced: Array(u32, 32)
+
+
+class SharedCell(Struct):
+    """The last write to a unit of shared memory.
+
+    Behind it lies, for each warp, its last read: clock, site, epoch, lane (and bit 31 if that was an
+    ordered access).
+    """
+
+    warp: u32
+    lane: u32
+    write_clock: u32  # 0: nobody has written
+    epoch: u32
+    site: u32
+    step: u32
+    ordered: u32
+    unused: u32
+
+
+class GlobalCell(Struct):
+    """The last write to a unit of global memory, and two reads.
+
+    A read is clock, block clock, block, warp, lane, epoch, ordered, site.
+    """
+
+    write_clock: u32
+    write_block_clock: u32
+    write_block: u32
+    write_warp: u32
+    write_lane: u32
+    write_epoch: u32
+    write_ordered: u32
+    write_site: u32
+    write_step: u32
+    unused: u32
+    reads: Array(u32, 16)
+
+
+class SyncPlace(Struct):
+    """An address that atomics use; behind it clocks of 32 warps (of `block`) and of all blocks."""
+
+    address: u64
+    block: u32
+    unused: u32
+
+
+class Cta(Struct):
+    """A block (cooperative thread array) while it runs."""
+
+    launch: u64
+    shared: u64
+    shared_shadow: u64
+    warps: u64
+    local: u64
+    local_shadow: u64
+    counts: u64
+    probe: u64
+    races: u64
+    index: Array(u32, 3)
+    linear: u32
+    arrived: Array(u32, 16)  # threads waiting at each named barrier
+    expected: Array(u32, 16)  # threads it waits for; 0 for all of the block
+    reduced: Array(u32, 16)
+    fault: u32
+    fault_warp: u32
+    fault_record: u64
+    alive: u32
+    running: u32
+    random: u32
+    spins: u64
+
+
+class Warp(Struct):
+    """A warp: its lanes' program counters, its operands in flight, and then its registers."""
+
+    launch: u64
+    cta: u64
+    shared: u64
+    shared_shadow: u64
+    local: u64
+    local_shadow: u64
+    counts: u64
+    index: u32
+    live: u32  # lanes that have not exited
+    mask: u32  # lanes that run now
+    pend: u32  # lowest block at which other lanes wait
+    prefer: u32  # dispatch looks for lanes from this block on first
+    resume: u32
+    state: u32
+    fast: u32
+    fast_exists: u32
+    fast_allowed: u32
+    poisoned: u32
+    budget: i32
+    waiting: u32  # lanes that wait at a barrier
+    barrier: u32
+    barrier_count: u32
+    barrier_result: u32
+    syncing: u32  # lanes that wait for others of their warp
+    sync_members: u32
+    convert: u32
+    fault: u32
+    fault_site: u32
+    fault_mask: u32
+    fault_poison: u32
+    flags: u32
+    yields: u32
+    predicate: u32
+    pc: Array(u32, 32)
+    tid: Array(u32, 96)  # x of all lanes, then y, then z
+    origin_site: Array(u32, 32)  # where a lane last loaded something undefined
+    origin_address: Array(u64, 32)
+    poison: Array(u32, 8)
+    address: Array(u64, 32)
+    host: Array(u64, 32)
+    shade: Array(u64, 32)
+    scratch: Array(u64, 132)
+    data: Array(u64, 512)  # up to 16 components of 256 bytes

@@ -1,0 +1,551 @@
+"""The scheduler: lanes of a warp, warps of a block, barriers. Native code (see native.py)."""
+
+from . import access, watch
+from .native import Function, ctz, i32, i64, native, popcount, ptr, u8, u16, u32, u64, void
+from .records import (
+    AT_BARRIER,
+    BAD_MASK,
+    BARRIER_COUNT,
+    DEADLOCK,
+    DIVERGENT_BARRIER,
+    DONE,
+    ENDLESS,
+    FAULT,
+    FULL,
+    LANES,
+    TO_FAST,
+    TO_MASKED,
+    YIELD,
+    Cta,
+    Launch,
+    Warp,
+)  # fmt: skip
+
+NOWHERE = 0xFFFFFFFF
+KERNEL = Function(i32, (ptr(Warp),))
+
+
+# --- lanes
+
+
+@native
+def dispatch(w: ptr(Warp)) -> i32:
+    """Choose the lowest block at which lanes wait (from `prefer` on) and let those lanes run.
+
+    Returns the block, or the complement of a code when no lane can run.
+    """
+    ready = w.live & ~w.waiting & ~w.syncing
+    if ready == 0:
+        w.mask = 0
+        if w.live == 0:
+            return ~i32(DONE)
+        if w.waiting != 0:
+            return ~i32(AT_BARRIER)
+        return ~i32(YIELD)
+    best = u32(NOWHERE)
+    lowest = u32(NOWHERE)
+    for lane in range(i32(LANES)):
+        if (ready >> u32(lane)) & 1 != 0:
+            pc = w.pc[lane]
+            if pc < lowest:
+                lowest = pc
+            if pc >= w.prefer and pc < best:
+                best = pc
+    if best == NOWHERE:
+        best = lowest
+        w.prefer = 0
+    mask = u32(0)
+    pend = u32(NOWHERE)
+    for lane in range(i32(LANES)):
+        if (ready >> u32(lane)) & 1 != 0:
+            if w.pc[lane] == best:
+                mask |= u32(1) << u32(lane)
+            elif w.pc[lane] < pend:
+                pend = w.pc[lane]
+    if w.prefer != 0:
+        # lanes below must not be starved by the ones preferred now: look again at the next edge
+        pend = 0
+    w.mask = mask
+    w.pend = pend
+    if mask == FULL and w.fast_allowed != 0 and w.poisoned == 0 and w.prefer == 0:
+        w.resume = best
+        w.fast_allowed = 0
+        return ~i32(TO_FAST)
+    return i32(best)
+
+
+@native
+def park(w: ptr(Warp), target: u32) -> void:
+    """Let the active lanes wait at block `target`."""
+    for lane in range(i32(LANES)):
+        if (w.mask >> u32(lane)) & 1 != 0:
+            w.pc[lane] = target
+    w.fast_allowed = w.fast_exists
+
+
+@native
+def split_lanes(w: ptr(Warp), lanes: u32, taken: u32, other: u32, block: u32) -> void:
+    """Send `lanes` of the active ones to block `taken` and the rest to `other`."""
+    active = w.mask if w.fast == 0 else u32(FULL)
+    for lane in range(i32(LANES)):
+        bit = u32(1) << u32(lane)
+        if active & bit != 0:
+            w.pc[lane] = taken if lanes & bit != 0 else other
+    w.convert = 2 * block + 1
+    w.fast_allowed = w.fast_exists
+
+
+@native
+def scatter_lanes(w: ptr(Warp), table: ptr(u32), lanes: u32, block: u32, after: u32) -> void:
+    """Send each active lane to the block its index (component 0) picks; others go on."""
+    active = w.mask if w.fast == 0 else u32(FULL)
+    index = ptr(u32)(w.data)
+    for lane in range(i32(LANES)):
+        bit = u32(1) << u32(lane)
+        if active & bit != 0:
+            if lanes & bit != 0:
+                w.pc[lane] = table[index[lane]]
+            else:
+                w.pc[lane] = after
+    w.convert = 2 * block + 1
+    w.fast_allowed = w.fast_exists
+
+
+@native
+def give_up(w: ptr(Warp), block: u32) -> void:
+    """Leave the fast version: all lanes start `block` again."""
+    for lane in range(i32(LANES)):
+        w.pc[lane] = block
+    w.convert = 2 * block
+    w.fast_allowed = 0
+
+
+@native
+def exit_lanes(w: ptr(Warp), lanes: u32) -> void:
+    """End the threads in `lanes` that are active."""
+    w.live = w.live & ~(w.mask & lanes)
+    w.fast_allowed = 0
+
+
+@native
+def exit_some(w: ptr(Warp), lanes: u32, after: u32, block: u32) -> void:
+    """End the active threads in `lanes`; the other active ones go on at block `after`."""
+    active = w.mask if w.fast == 0 else u32(FULL)
+    w.live = w.live & ~(active & lanes)
+    for lane in range(i32(LANES)):
+        if active & ~lanes & (u32(1) << u32(lane)) != 0:
+            w.pc[lane] = after
+    w.convert = 2 * block + 1
+
+
+@native
+def sync_warp(w: ptr(Warp), site: u32, mask: u32, after: u32) -> void:
+    """``__syncwarp``: the active lanes wait until all members have arrived."""
+    members = ptr(u32)(w.data)[448]
+    lane = ctz(mask) if mask != 0 else u32(0)
+    members = ptr(u32)(w.data)[i32(448) + i32(lane)]
+    active = w.mask if w.fast == 0 else u32(FULL)
+    for k in range(i32(LANES)):
+        if active & (u32(1) << u32(k)) != 0:
+            w.pc[k] = after
+    if mask == 0:
+        return
+    if members & mask != mask:
+        access.record_fault(w, BAD_MASK, site, mask)
+        return
+    w.syncing = w.syncing | mask
+    w.sync_members = members
+    if w.syncing & members == members & w.live:
+        w.syncing = w.syncing & ~members
+        watch.warp_synchronised(w, members)
+
+
+# --- fast and masked versions
+
+
+@native
+def _to_masked(w: ptr(Warp)) -> void:
+    """Spread uniform and affine registers over their 32 lanes."""
+    launch = ptr(Launch)(w.launch)
+    starts = ptr(u32)(launch.conversion_starts)
+    first = starts[w.convert]
+    last = starts[w.convert + 1]
+    base = u64(w)
+    for k in range(first, last):
+        entry = ptr(u32)(launch.conversions) + 4 * k
+        width = entry[0]
+        stride = u64(i64(i32(entry[1])))
+        scalar = base + u64(entry[2])
+        slot = base + u64(entry[3])
+        if width == 1:
+            ptr(u32)(slot)[0] = u32(FULL) if ptr(u8)(scalar)[0] & 1 != 0 else 0
+        elif width == 64:
+            value = ptr(u64)(scalar)[0]
+            for lane in range(u64(LANES)):
+                ptr(u64)(slot)[lane] = value + lane * stride
+        elif width == 32:
+            value32 = ptr(u32)(scalar)[0]
+            for lane in range(u64(LANES)):
+                ptr(u32)(slot)[lane] = value32 + u32(lane * stride)
+        elif width == 16:
+            value16 = ptr(u16)(scalar)[0]
+            for lane in range(u64(LANES)):
+                ptr(u16)(slot)[lane] = value16 + u16(lane * stride)
+        else:
+            value8 = ptr(u8)(scalar)[0]
+            for lane in range(u64(LANES)):
+                ptr(u8)(slot)[lane] = value8 + u8(lane * stride)
+
+
+@native
+def _to_fast(w: ptr(Warp)) -> i32:
+    """Gather uniform and affine registers, if the lanes still agree; say whether they do."""
+    launch = ptr(Launch)(w.launch)
+    starts = ptr(u32)(launch.conversion_starts)
+    base = u64(w)
+    for k in range(starts[2 * w.resume], starts[2 * w.resume + 1]):
+        entry = ptr(u32)(launch.conversions) + 4 * k
+        width = entry[0]
+        stride = u64(i64(i32(entry[1])))
+        scalar = base + u64(entry[2])
+        slot = base + u64(entry[3])
+        if width == 1:
+            mask = ptr(u32)(slot)[0]
+            if mask != 0 and mask != FULL:
+                return 0
+            ptr(u8)(scalar)[0] = u8(mask & 1)
+        elif width == 64:
+            value = ptr(u64)(slot)[0]
+            for lane in range(u64(LANES)):
+                if ptr(u64)(slot)[lane] != value + lane * stride:
+                    return 0
+            ptr(u64)(scalar)[0] = value
+        elif width == 32:
+            value32 = ptr(u32)(slot)[0]
+            for lane in range(u64(LANES)):
+                if ptr(u32)(slot)[lane] != value32 + u32(lane * stride):
+                    return 0
+            ptr(u32)(scalar)[0] = value32
+        elif width == 16:
+            value16 = ptr(u16)(slot)[0]
+            for lane in range(u64(LANES)):
+                if ptr(u16)(slot)[lane] != value16 + u16(lane * stride):
+                    return 0
+            ptr(u16)(scalar)[0] = value16
+        else:
+            value8 = ptr(u8)(slot)[0]
+            for lane in range(u64(LANES)):
+                if ptr(u8)(slot)[lane] != value8 + u8(lane * stride):
+                    return 0
+            ptr(u8)(scalar)[0] = value8
+    return 1
+
+
+@native
+def step(w: ptr(Warp)) -> i32:
+    """Run a warp until it ends, waits, gives way or faults."""
+    launch = ptr(Launch)(w.launch)
+    while True:
+        if w.fast != 0:
+            code = KERNEL(launch.fast)(w)
+            if code == TO_MASKED:
+                _to_masked(w)
+                w.fast = 0
+                continue
+            return code
+        code = KERNEL(launch.masked)(w)
+        if code == TO_FAST:
+            if _to_fast(w) != 0:
+                w.fast = 1
+            continue
+        return code
+
+
+# --- barriers of a block
+
+
+@native
+def at_barrier(
+    w: ptr(Warp), site: u32, mask: u32, kind: u32, aligned: u32, after: u32, lanes: u32, how: u32
+) -> i32:
+    """Arrive at a named barrier. `kind`: 0 wait, 1 arrive only, 2 wait and reduce.
+
+    Returns 1 if the warp has to wait.
+    """
+    c = ptr(Cta)(w.cta)
+    active = w.mask if w.fast == 0 else u32(FULL)
+    for lane in range(i32(LANES)):
+        if active & (u32(1) << u32(lane)) != 0:
+            w.pc[lane] = after
+    w.fast_allowed = w.fast_exists
+    if mask == 0:
+        return 0
+    if aligned != 0 and mask != w.live:
+        access.record_fault(w, DIVERGENT_BARRIER, site, mask)
+        return 0
+    leader = ctz(mask)
+    number = ptr(u32)(w.data)[leader]
+    count = ptr(u32)(w.data)[leader + 64]
+    for lane in range(i32(LANES)):
+        if mask & (u32(1) << u32(lane)) != 0:
+            if ptr(u32)(w.data)[lane] != number or ptr(u32)(w.data)[lane + 64] != count:
+                access.record_fault(w, BARRIER_COUNT, site, mask)
+                return 0
+    if number > 15 or count & 31 != 0:
+        access.record_fault(w, BARRIER_COUNT, site, mask)
+        return 0
+    if c.arrived[number] != 0 and c.expected[number] != count:
+        access.record_fault(w, BARRIER_COUNT, site, mask)
+        return 0
+    c.expected[number] = count
+    w.fault_site = site
+    if kind == 2:
+        _reduce_at_barrier(c, number, mask, lanes, how)
+        w.barrier_count = how
+    w.waiting = w.waiting | mask if kind != 1 else w.waiting
+    arrived = u32(popcount(mask))
+    if aligned != 0 or w.waiting == w.live:
+        arrived += 32 - u32(popcount(w.live))
+    c.arrived[number] = c.arrived[number] + arrived
+    w.barrier = number
+    watch.barrier_arrival(w, number)
+    if kind == 1:
+        return 0
+    return 1 if w.waiting == w.live else 0
+
+
+@native
+def _reduce_at_barrier(c: ptr(Cta), number: u32, mask: u32, lanes: u32, how: u32) -> void:
+    """Add one warp's predicates to a barrier's reduction (0 count, 1 and, 2 or)."""
+    first = c.arrived[number] == 0
+    if how == 0:
+        c.reduced[number] = (0 if first else c.reduced[number]) + u32(popcount(lanes & mask))
+    elif how == 1:
+        all_ = u32(1) if lanes & mask == mask else u32(0)
+        c.reduced[number] = all_ if first else c.reduced[number] & all_
+    else:
+        any_ = u32(1) if lanes & mask != 0 else u32(0)
+        c.reduced[number] = any_ if first else c.reduced[number] | any_
+
+
+@native
+def _warp_at(c: ptr(Cta), k: u32) -> ptr(Warp):
+    launch = ptr(Launch)(c.launch)
+    return ptr(Warp)(c.warps + u64(k) * u64(launch.record_bytes))
+
+
+@native
+def _open_barriers(c: ptr(Cta)) -> i32:
+    """Open every barrier at which enough threads have arrived; return how many opened."""
+    launch = ptr(Launch)(c.launch)
+    opened = i32(0)
+    for number in range(u32(16)):
+        if c.arrived[number] == 0:
+            continue
+        wanted = c.expected[number]
+        if wanted == 0:
+            wanted = 32 * c.alive
+        if c.arrived[number] < wanted:
+            continue
+        c.arrived[number] = 0
+        opened += 1
+        for k in range(launch.warps):
+            w = _warp_at(c, k)
+            if w.waiting != 0 and w.barrier == number:
+                w.waiting = 0
+                w.barrier_result = c.reduced[number]
+                watch.barrier_departure(w, number)
+                if w.state == AT_BARRIER:
+                    w.state = YIELD
+        watch.barrier_opened(c, number)
+    return opened
+
+
+# --- a block
+
+
+@native
+def _random(c: ptr(Cta)) -> u32:
+    """Xorshift; the seed belongs to the block, so that runs repeat whatever thread runs it."""
+    x = c.random
+    x = x ^ (x << 13)
+    x = x ^ (x >> 17)
+    x = x ^ (x << 5)
+    c.random = x
+    return x
+
+
+@native
+def _start_warp(c: ptr(Cta), k: u32, first_block: u32) -> void:
+    launch = ptr(Launch)(c.launch)
+    w = _warp_at(c, k)
+    w.launch = u64(launch)
+    w.cta = u64(c)
+    w.shared = c.shared
+    w.shared_shadow = c.shared_shadow
+    w.counts = c.counts
+    w.index = k
+    w.flags = launch.flags
+    w.local = c.local + u64(k) * u64(LANES) * u64(launch.local_size)
+    w.local_shadow = c.local_shadow + u64(k) * u64(LANES) * u64(launch.local_size)
+    w.state = YIELD
+    w.fault = 0
+    w.poisoned = 0
+    w.waiting = 0
+    w.syncing = 0
+    w.prefer = 0
+    w.resume = 0
+    w.yields = 0
+    w.mask = 0
+    live = u32(0)
+    width = launch.block[0]
+    height = launch.block[1]
+    for lane in range(u32(LANES)):
+        thread = k * u32(LANES) + lane
+        w.pc[lane] = 0
+        w.tid[lane] = thread % width
+        w.tid[lane + 32] = thread // width % height
+        w.tid[lane + 64] = thread // (width * height)
+        if thread < launch.threads:
+            live |= u32(1) << lane
+    w.live = live
+    whole = live == FULL and launch.fast != 0 and launch.flags == 0
+    w.fast_exists = 1 if whole else 0
+    w.fast = w.fast_exists
+    w.fast_allowed = 0
+    for byte in range(u64(launch.local_size) * u64(LANES)):
+        ptr(u8)(w.local_shadow)[byte] = 1
+
+
+@native
+def _start_block(c: ptr(Cta), linear: u32) -> void:
+    launch = ptr(Launch)(c.launch)
+    c.linear = linear
+    c.index[0] = linear % launch.grid[0]
+    c.index[1] = linear // launch.grid[0] % launch.grid[1]
+    c.index[2] = linear // (launch.grid[0] * launch.grid[1])
+    c.alive = launch.warps
+    c.fault = 0
+    c.spins = 0
+    c.random = u32(launch.random) ^ ((linear + 1) * 2654435761)
+    if c.random == 0:
+        c.random = 1
+    for number in range(16):
+        c.arrived[number] = 0
+    # shared memory starts undefined: poison it, so that a use shows also in the values
+    for byte in range(u64(launch.shared_size)):
+        ptr(u8)(c.shared)[byte] = 255
+        ptr(u8)(c.shared_shadow)[byte] = 1
+    for k in range(launch.warps):
+        _start_warp(c, k, 0)
+    watch.block_started(c)
+
+
+@native
+def _run_warp(c: ptr(Cta), w: ptr(Warp)) -> i32:
+    """Run one warp for a slice; return FAULT or 0."""
+    launch = ptr(Launch)(c.launch)
+    w.budget = launch.slice
+    if launch.schedule == 2:
+        w.budget = i32(_random(c) & 7)
+    code = step(w)
+    if code == FAULT:
+        c.fault = w.fault
+        c.fault_warp = w.index
+        return FAULT
+    w.state = u32(code)
+    if code == DONE:
+        c.alive = c.alive - 1
+    if code == YIELD:
+        # lanes that spin on a lock must let the lane that holds it run: look at others first
+        c.spins = c.spins + 1
+        w.yields = w.yields + 1
+        w.prefer = w.pc[ctz(w.mask)] + 1 if w.fast == 0 and w.mask != 0 else 0
+        if w.syncing != 0 and w.mask == 0:
+            c.fault = DEADLOCK
+            c.fault_warp = w.index
+            return FAULT
+        if c.spins > launch.patience:
+            w.fault = ENDLESS
+            c.fault = ENDLESS
+            c.fault_warp = w.index
+            return FAULT
+    return 0
+
+
+@native
+def run_round(c: ptr(Cta)) -> i32:
+    """Give every warp of a block that can run one turn. Returns DONE, YIELD or FAULT."""
+    launch = ptr(Launch)(c.launch)
+    ran = u32(0)
+    for turn in range(launch.warps):
+        k = turn
+        if launch.schedule == 1:
+            k = launch.warps - 1 - turn
+        elif launch.schedule == 2:
+            k = _random(c) % launch.warps
+        w = _warp_at(c, k)
+        if w.state != YIELD:
+            continue
+        ran += 1
+        if _run_warp(c, w) == FAULT:
+            return FAULT
+        _open_barriers(c)
+        if launch.schedule == 3:
+            break
+    if c.alive == 0:
+        return DONE
+    if ran == 0 and launch.schedule != 2:
+        if _open_barriers(c) == 0:
+            c.fault = DEADLOCK
+            return FAULT
+    elif ran == 0:
+        return _check_stuck(c)
+    return YIELD
+
+
+@native
+def _check_stuck(c: ptr(Cta)) -> i32:
+    launch = ptr(Launch)(c.launch)
+    for k in range(launch.warps):
+        if _warp_at(c, k).state == YIELD:
+            return YIELD
+    if _open_barriers(c) == 0:
+        c.fault = DEADLOCK
+        return FAULT
+    return YIELD
+
+
+@native
+def run_blocks(c: ptr(Cta), resident: u32, first: u32, last: u32) -> i32:
+    """Run blocks first..last-1 of the grid on `resident` places, turn by turn.
+
+    Returns DONE, or FAULT with Launch.faulty naming the place.
+    """
+    following = first
+    for place in range(resident):
+        c[place].running = 0
+        if following < last:
+            _start_block(c[place], following)
+            c[place].running = 1
+            following += 1
+    while True:
+        busy = u32(0)
+        for place in range(resident):
+            block = c[place]
+            if block.running == 0:
+                continue
+            busy += 1
+            code = run_round(block)
+            if code == FAULT:
+                launch = ptr(Launch)(c.launch)
+                launch.faulty = u64(block)
+                return FAULT
+            if code == DONE:
+                block.running = 0
+                if following < last:
+                    _start_block(block, following)
+                    block.running = 1
+                    following += 1
+        if busy == 0:
+            return DONE

@@ -1,0 +1,206 @@
+"""What an observer of a launch notes: requests, sectors, wavefronts. Native code (see native.py)."""
+
+from . import races
+from .native import ctz, native, popcount, ptr, u8, u32, u64, void
+from .records import (
+    COUNTING,
+    GENERIC,
+    GLOBAL,
+    GLOBAL_BASE,
+    LOCAL_WINDOW,
+    RACES,
+    SHARED,
+    SHARED_WINDOW,
+    TOUCHED_LOAD,
+    TOUCHED_STORE,
+    WINDOW_BYTES,
+    Cta,
+    Launch,
+    Probe,
+    Site,
+    Warp,
+)  # fmt: skip
+
+_SECTOR = 32  # bytes: the unit in which global memory moves
+_BANKS = 32
+
+
+@native
+def access(w: ptr(Warp), s: ptr(Site), site: u32, mask: u32) -> void:
+    """Note a memory access of the lanes in `mask` (addresses are resolved in Warp.host)."""
+    space = s.space
+    if space == GENERIC:
+        first = w.address[ctz(mask)]
+        if first - SHARED_WINDOW < WINDOW_BYTES:
+            space = SHARED
+        elif first - LOCAL_WINDOW < WINDOW_BYTES:
+            return
+        else:
+            space = GLOBAL
+    if w.flags & COUNTING != 0:
+        _count(w, s, site, mask, space)
+    if w.flags & RACES != 0:
+        races.access(w, s, site, mask, space)
+
+
+@native
+def _count(w: ptr(Warp), s: ptr(Site), site: u32, mask: u32, space: u32) -> void:
+    c = ptr(Cta)(w.cta)
+    p = ptr(Probe)(c.probe) + site
+    lanes = u64(popcount(mask))
+    extent = s.size * s.count
+    p.requests = p.requests + 1
+    p.lanes = p.lanes + lanes
+    p.bytes = p.bytes + lanes * u64(extent)
+    if space == GLOBAL:
+        p.sectors = p.sectors + u64(_sectors(w, mask, extent))
+        _touch(w, s, mask, extent)
+    elif space == SHARED:
+        p.wavefronts = p.wavefronts + u64(_wavefronts(w, mask, extent))
+        # without conflicts: 128 bytes in one go
+        words = (extent + 3) // 4
+        p.ideal = p.ideal + u64(words)
+
+
+@native
+def _sectors(w: ptr(Warp), mask: u32, extent: u32) -> u32:
+    """Count the different 32-byte sectors that the lanes touch."""
+    found = u32(0)
+    seen = ptr(u64)(u64(w) + SCRATCH)
+    rest = mask
+    while rest != 0:
+        lane = ctz(rest)
+        rest = rest & (rest - 1)
+        # by device address: the host's alignment is another
+        start = w.address[lane] - GLOBAL_BASE
+        sector = start // _SECTOR
+        last = (start + u64(extent) - 1) // _SECTOR
+        while sector <= last:
+            known = u32(0)
+            k = found
+            while k > 0:
+                k -= 1
+                if seen[k] == sector:
+                    known = 1
+                    break
+            if known == 0:
+                seen[found] = sector
+                found += 1
+            sector += 1
+    return found
+
+
+@native
+def _wavefronts(w: ptr(Warp), mask: u32, extent: u32) -> u32:
+    """Count passes through the 32 banks: lanes of wide accesses go in halves or quarters."""
+    group = u32(32)
+    if extent == 8:
+        group = 16
+    elif extent == 16:
+        group = 8
+    total = u32(0)
+    first = u32(0)
+    while first < 32:
+        part = mask
+        if group < 32:
+            part = (mask >> first) & ((u32(1) << group) - 1)
+            part = part << first
+        if part != 0:
+            total += _passes(w, part, extent)
+        first += group
+    return total
+
+
+@native
+def _passes(w: ptr(Warp), mask: u32, extent: u32) -> u32:
+    """Return the largest number of different words that fall into one bank."""
+    seen = ptr(u64)(u64(w) + SCRATCH)
+    found = u32(0)
+    most = u32(1)
+    rest = mask
+    while rest != 0:
+        lane = ctz(rest)
+        rest = rest & (rest - 1)
+        start = w.host[lane] - w.shared
+        word = start // 4
+        last = (start + u64(extent) - 1) // 4
+        while word <= last:
+            known = u32(0)
+            same_bank = u32(1)
+            for k in range(found):
+                if seen[k] == word:
+                    known = 1
+                    break
+                if (seen[k] ^ word) & (_BANKS - 1) == 0:
+                    same_bank += 1
+            if known == 0:
+                seen[found] = word
+                found += 1
+                if same_bank > most:
+                    most = same_bank
+            word += 1
+    return most
+
+
+@native
+def _touch(w: ptr(Warp), s: ptr(Site), mask: u32, extent: u32) -> void:
+    """Mark bytes of global memory as read or written, to count different bytes afterwards."""
+    mark = u8(TOUCHED_LOAD)
+    if s.store == 1:
+        mark = u8(TOUCHED_STORE)
+    elif s.store == 2:
+        mark = u8(TOUCHED_LOAD | TOUCHED_STORE)
+    rest = mask
+    while rest != 0:
+        lane = ctz(rest)
+        rest = rest & (rest - 1)
+        shade = ptr(u8)(w.shade[lane])
+        for k in range(extent):
+            shade[k] = shade[k] | mark
+
+
+SCRATCH = Warp.fields["scratch"][1]
+
+
+@native
+def fenced(w: ptr(Warp), mask: u32, level: u32) -> void:
+    """Note a memory fence."""
+    if w.flags & RACES != 0:
+        races.fenced(w)
+
+
+@native
+def warp_synchronised(w: ptr(Warp), members: u32) -> void:
+    """Note that lanes of a warp have met at a ``__syncwarp``."""
+    if w.flags & RACES != 0:
+        races.warp_synchronised(w, members)
+
+
+@native
+def barrier_arrival(w: ptr(Warp), number: u32) -> void:
+    """Note that a warp has arrived at a barrier."""
+    if w.flags & RACES != 0:
+        races.barrier_arrival(w, number)
+
+
+@native
+def barrier_departure(w: ptr(Warp), number: u32) -> void:
+    """Note that a warp leaves a barrier that has opened."""
+    if w.flags & RACES != 0:
+        races.barrier_departure(w, number)
+
+
+@native
+def barrier_opened(c: ptr(Cta), number: u32) -> void:
+    """Note that all who waited at a barrier have left it."""
+    launch = ptr(Launch)(c.launch)
+    if launch.flags & RACES != 0:
+        races.barrier_opened(c, number)
+
+
+@native
+def block_started(c: ptr(Cta)) -> void:
+    """Note that a block starts."""
+    launch = ptr(Launch)(c.launch)
+    if launch.flags & RACES != 0:
+        races.block_started(c)
