@@ -191,10 +191,10 @@ def _is_tensor(value: Any) -> bool:
 
 
 def _kind(value: Any) -> str:
-    if isinstance(value, np.ndarray):
-        return f"a {value.dtype.name} NumPy array"
-    if _is_tensor(value):
-        return f"a {_dtype_name(value.dtype)} torch tensor"
+    if isinstance(value, np.ndarray) or _is_tensor(value):
+        name = _dtype_name(value.dtype)
+        article = "an" if name.startswith("i") else "a"
+        return f"{article} {name} {'torch tensor' if _is_tensor(value) else 'NumPy array'}"
     if value is None:
         return "None"
     if isinstance(value, _NUMBERS):

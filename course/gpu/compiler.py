@@ -5,6 +5,7 @@ NVRTC comes as a pip wheel for Linux and Windows. What it makes is cached on dis
 
 import functools
 import hashlib
+import importlib.metadata
 import json
 import re
 import sys
@@ -143,6 +144,7 @@ def _key(
     inputs = [
         _CACHE_FORMAT,
         nvrtc_version(),
+        _wheel_version(),
         goal,
         arch,
         options,
@@ -244,6 +246,15 @@ def nvrtc_version() -> str:
     """
     _, major, minor = _nvrtc().nvrtcVersion()
     return f"{major}.{minor}"
+
+
+@functools.cache
+def _wheel_version() -> str:
+    """Return the version of NVRTC's wheel: finer than the library's own, which ends at 13.0."""
+    try:
+        return importlib.metadata.version("nvidia-cuda-nvrtc")
+    except importlib.metadata.PackageNotFoundError:
+        return ""
 
 
 def supported_archs() -> tuple[int, ...]:

@@ -3,6 +3,7 @@
 import collections
 import difflib
 import re
+import weakref
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
@@ -48,7 +49,13 @@ def compile(
         There is no CUDA compiler here (macOS has none).
     """
     if isinstance(source, Path):
-        text = source.read_text(encoding="utf-8-sig")
+        try:
+            text = source.read_text(encoding="utf-8-sig")
+        except (OSError, UnicodeError) as problem:
+            raise CompileError(
+                f"{source} cannot be read as UTF-8 text ({problem}). A relative path counts from "
+                "the working directory, in a notebook from its own folder."
+            ) from None
         file = source.resolve()
         name = file.relative_to(ROOT).as_posix() if file.is_relative_to(ROOT) else file.name
         return Module(Source(text, name, file.parent), arch, options)
@@ -58,6 +65,15 @@ def compile(
             f"pathlib.Path({source!r})."
         )
     return Module(Source(source, "cell.cu", Path.cwd()), arch, options)
+
+
+#: Modules in use, by their PTX: an observer of launches sees only that.
+_BY_PTX: "weakref.WeakValueDictionary[str, Module]" = weakref.WeakValueDictionary()
+
+
+def of_ptx(text: str) -> "Module | None":
+    """Return the module whose PTX is `text`, if it is still in use."""
+    return _BY_PTX.get(text)
 
 
 class Module:
@@ -88,6 +104,7 @@ class Module:
         self._kernels: dict[str, Kernel] = {}
         built = self._build("ptx")
         self._ptx = built.ptx
+        _BY_PTX[built.ptx] = self
         self._entries = signature.entries(built.ptx)
         self._names = _shown_names(self._entries)
         self.warnings = diagnostics.warnings(built.log, source)
@@ -217,6 +234,7 @@ class Module:
                 raise NoKernel(f"{self.name} has no kernel {name}: {reason}.") from None
             self._templates = built.lowered
             self._ptx = built.ptx
+            _BY_PTX[built.ptx] = self
             self._entries = signature.entries(built.ptx)
             self._machine_code = None
         return self._templates[name]
@@ -241,7 +259,7 @@ def _shown_names(entries: Iterable[str]) -> dict[str, str]:
     names = {entry: mangling.readable(entry) for entry in entries}
     count = collections.Counter(names.values())
     for entry, name in names.items():
-        if count[name] > 1:
+        if count[name] > 1 and name != entry:
             types = mangling.demangle(entry).parameters
             names[entry] = f"{name}({', '.join(t.text for t in types)})"
     return names

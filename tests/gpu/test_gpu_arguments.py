@@ -202,7 +202,7 @@ F32 = np.zeros(4, np.float32)
         ),
         ((4, 1.0, np.zeros(4), F32), "needs float32 elements, and a float64 NumPy array came"),
         ((4, 1.0, np.zeros(4), F32), ".astype(np.float32)"),
-        ((4, 1.0, F32.astype(int), F32), "needs float32 elements, and a int64 NumPy array came"),
+        ((4, 1.0, F32.astype(int), F32), "needs float32 elements, and an int64 NumPy array came"),
         ((4, 1.0, torch.zeros(4).double(), F32), "a float64 torch tensor came"),
         ((4, 1.0, torch.zeros(4).double(), F32), ".to(torch.float32)"),
         ((4, 1.0, F32, F32.reshape(2, 2).T), "needs a contiguous array, and one of shape (2, 2)"),

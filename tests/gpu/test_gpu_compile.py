@@ -1,9 +1,10 @@
 import re
+import subprocess
 import sys
 
 import pytest
 
-from course import gpu
+from course import ROOT, gpu
 from course.gpu import compiler, headers
 
 SAXPY = """\
@@ -67,6 +68,12 @@ def test_an_overload_must_be_named():
     assert 'module["fill(float*, int)"]' in str(error.value)
     assert module["fill(float*, int)"].entry == "_Z4fillPfi"
     assert set(module.resources().kernels) == {"fill(int*)", "fill(float*, int)"}
+
+
+def test_an_overload_of_a_c_name():
+    module = gpu.compile('extern "C" __global__ void f(int n) {}  __global__ void f(float n) {}')
+    assert set(module) == {"f", "f(float)"}
+    assert module["f"].entry == "f" and module["f(float)"].entry == "_Z1ff"
 
 
 def test_an_exact_name_wins_over_one_in_a_namespace():
@@ -164,6 +171,14 @@ def test_a_file_of_the_course_has_its_path(monkeypatch, tmp_path):
     assert gpu.compile(file).name == "kernels/matmul/naive.cu"
 
 
+def test_a_file_that_cannot_be_read(tmp_path):
+    with pytest.raises(gpu.CompileError, match=r"absent\.cu cannot be read"):
+        gpu.compile(tmp_path / "absent.cu")
+    (tmp_path / "latin.cu").write_bytes(b"// gr\xf6\xdfe\n")
+    with pytest.raises(gpu.CompileError, match="UTF-8"):
+        gpu.compile(tmp_path / "latin.cu")
+
+
 def test_a_file_name_as_a_str_is_explained():
     with pytest.raises(gpu.CompileError, match=r"pathlib\.Path\('kernels/a\.cu'\)"):
         gpu.compile("kernels/a.cu")
@@ -193,6 +208,13 @@ def test_macos_gets_a_paragraph(monkeypatch):
         assert gpu.compiler_problem() == str(error.value)
     finally:
         compiler._nvrtc.cache_clear()
+
+
+def test_importing_needs_no_cuda_package():
+    script = "import sys; sys.modules['cuda'] = None; from course import gpu; print(gpu.Module)"
+    command = [sys.executable, "-c", script]
+    run = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, encoding="utf-8")
+    assert run.returncode == 0, run.stderr
 
 
 def test_a_missing_compiler_says_how_to_get_it(monkeypatch):
