@@ -17,6 +17,7 @@ from course.gpu.errors import (
     ArgumentError,
     CompileError,
     GpuError,
+    KernelFault,
     LaunchError,
     NoCompiler,
     NoDevice,
@@ -24,6 +25,7 @@ from course.gpu.errors import (
 )
 from course.gpu.kernel import Kernel
 from course.gpu.module import Module, compile
+from course.gpu.trace import trace
 
 __all__ = [
     "ArgumentError",
@@ -31,6 +33,7 @@ __all__ = [
     "Device",
     "GpuError",
     "Kernel",
+    "KernelFault",
     "LaunchError",
     "Module",
     "NoCompiler",
@@ -40,6 +43,7 @@ __all__ = [
     "compiler_problem",
     "device",
     "nvrtc_version",
+    "trace",
     "use",
 ]
 
