@@ -87,6 +87,26 @@ CLOCK = Launch.fields["clock"][1]
 
 
 @native
+def _allocated(shade: u64, extent: u64) -> u32:
+    """Say whether all bytes of an access belong to an allocation."""
+    if extent == 4:
+        return 1 if ptr(u32)(shade)[0] & 0x01010101 == 0x01010101 else 0
+    whole = u64(ALL_ALLOCATED)
+    if extent >= 8:
+        state = whole
+        for k in range(extent // 8):
+            state &= ptr(u64)(shade)[k]
+        return 1 if state & whole == whole else 0
+    for k in range(extent):
+        if ptr(u8)(shade)[k] & ALLOCATED == 0:
+            return 0
+    return 1
+
+
+ALL_ALLOCATED = 0x0101010101010101
+
+
+@native
 def _locate(w: ptr(Warp), s: ptr(Site), site: u32, mask: u32) -> u32:
     """Find host and shadow address of each active lane's access; say whether all are in range."""
     launch = ptr(Launch)(w.launch)
@@ -132,10 +152,8 @@ def _locate(w: ptr(Warp), s: ptr(Site), site: u32, mask: u32) -> u32:
         w.host[lane] = host + address
         w.shade[lane] = shade + address
         # part of the access may still lie outside what is allocated
-        at = ptr(u8)(shade + address)
-        for k in range(extent):
-            if at[k] & ALLOCATED == 0:
-                bad |= u32(1) << lane
+        if _allocated(shade + address, extent) == 0:
+            bad |= u32(1) << lane
     if bad != 0:
         record_fault(w, OUT_OF_BOUNDS, site, bad)
         return 0

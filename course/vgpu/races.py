@@ -28,6 +28,7 @@ from .records import (
 
 _WARPS = 32
 _NOBODY = 0xFFFFFFFF
+_SEVERAL = 0xFF  # lanes of one warp have read
 _ACQUIRE, _RELEASE = 2, 4
 
 
@@ -281,6 +282,12 @@ def _shared(
     b = _block(w)
     block = ptr(Cta)(w.cta).linear
     reads = ptr(u32)(u64(cell) + SharedCell.size)
+    if s.store == 0:
+        # a write since then would have forgotten the read: nothing is new
+        again = reads + 4 * w.index
+        if again[0] == _clock(b, w.index, w.index)[0] and again[2] == b.epochs[w.index]:
+            if again[3] & 0xFF == lane or again[3] & 0xFF == _SEVERAL:
+                return
     if cell.write_clock != 0 and (ordered == 0 or cell.ordered == 0):
         other = cell.warp
         kind = u32(s.store)
@@ -315,6 +322,8 @@ def _shared(
             reads[4 * k] = 0
     else:
         mine = reads + 4 * w.index
+        if mine[0] != 0 and mine[2] == b.epochs[w.index] and mine[3] & 0xFF != lane:
+            lane = _SEVERAL
         mine[0] = _clock(b, w.index, w.index)[0]
         mine[1] = site
         mine[2] = b.epochs[w.index]
@@ -342,6 +351,12 @@ def _global(
     c = ptr(Cta)(w.cta)
     all_ = _all(w)
     clock = _clock(b, w.index, w.index)[0]
+    if s.store == 0:
+        # a write since then would have forgotten the read: nothing is new
+        again = ptr(u32)(u64(g) + READS)
+        if again[0] == clock and again[2] == c.linear and again[3] == w.index:
+            if again[5] == b.epochs[w.index] and (again[4] == lane or again[4] == _SEVERAL):
+                return
     block_clock = (ptr(u32)(all_.clocks) + u64(c.linear) * u64(all_.blocks))[c.linear]
     if g.write_clock != 0 and (ordered == 0 or g.write_ordered == 0):
         same = g.write_block == c.linear and g.write_warp == w.index
@@ -405,6 +420,9 @@ def _global(
         g.write_step = b.step
     else:
         first = ptr(u32)(u64(g) + READS)
+        if first[0] != 0 and first[2] == c.linear and first[3] == w.index:
+            if first[5] == b.epochs[w.index] and first[4] != lane:
+                lane = _SEVERAL
         if first[0] != 0 and (first[2] != c.linear or first[3] != w.index):
             # keep the last read of another warp too
             for k in range(u32(8)):

@@ -67,6 +67,7 @@ def _sectors(w: ptr(Warp), mask: u32, extent: u32) -> u32:
     """Count the different 32-byte sectors that the lanes touch."""
     found = u32(0)
     seen = ptr(u64)(u64(w) + SCRATCH)
+    highest = u64(0)
     rest = mask
     while rest != 0:
         lane = ctz(rest)
@@ -77,15 +78,18 @@ def _sectors(w: ptr(Warp), mask: u32, extent: u32) -> u32:
         last = (start + u64(extent) - 1) // _SECTOR
         while sector <= last:
             known = u32(0)
-            k = found
-            while k > 0:
-                k -= 1
-                if seen[k] == sector:
-                    known = 1
-                    break
+            # most warps go upwards: then the highest so far decides
+            if found != 0 and sector <= highest:
+                k = found
+                while k > 0:
+                    k -= 1
+                    if seen[k] == sector:
+                        known = 1
+                        break
             if known == 0:
                 seen[found] = sector
                 found += 1
+                highest = sector if sector > highest else highest
             sector += 1
     return found
 
@@ -117,6 +121,8 @@ def _passes(w: ptr(Warp), mask: u32, extent: u32) -> u32:
     seen = ptr(u64)(u64(w) + SCRATCH)
     found = u32(0)
     most = u32(1)
+    banks = u32(0)  # those that a word was seen in
+    before = u64(0) - 1
     rest = mask
     while rest != 0:
         lane = ctz(rest)
@@ -125,19 +131,23 @@ def _passes(w: ptr(Warp), mask: u32, extent: u32) -> u32:
         word = start // 4
         last = (start + u64(extent) - 1) // 4
         while word <= last:
-            known = u32(0)
-            same_bank = u32(1)
-            for k in range(found):
-                if seen[k] == word:
-                    known = 1
-                    break
-                if (seen[k] ^ word) & (_BANKS - 1) == 0:
-                    same_bank += 1
+            bank = u32(1) << u32(word & (_BANKS - 1))
+            known = u32(1) if word == before else u32(0)
+            if known == 0 and banks & bank != 0:
+                same_bank = u32(1)
+                for k in range(found):
+                    if seen[k] == word:
+                        known = 1
+                        break
+                    if (seen[k] ^ word) & (_BANKS - 1) == 0:
+                        same_bank += 1
+                if known == 0 and same_bank > most:
+                    most = same_bank
             if known == 0:
                 seen[found] = word
                 found += 1
-                if same_bank > most:
-                    most = same_bank
+                banks |= bank
+            before = word
             word += 1
     return most
 
@@ -151,12 +161,18 @@ def _touch(w: ptr(Warp), s: ptr(Site), mask: u32, extent: u32) -> void:
     elif s.store == 2:
         mark = u8(TOUCHED_LOAD | TOUCHED_STORE)
     rest = mask
+    words = u32(mark) * 0x01010101
     while rest != 0:
         lane = ctz(rest)
         rest = rest & (rest - 1)
-        shade = ptr(u8)(w.shade[lane])
-        for k in range(extent):
-            shade[k] = shade[k] | mark
+        if extent & 3 == 0:
+            for k in range(extent // 4):
+                word = ptr(u32)(w.shade[lane]) + k
+                word[0] = word[0] | words
+        else:
+            shade = ptr(u8)(w.shade[lane])
+            for k in range(extent):
+                shade[k] = shade[k] | mark
 
 
 SCRATCH = Warp.fields["scratch"][1]
