@@ -39,9 +39,9 @@ class Prediction:
     Attributes
     ----------
     seconds : Mapping
-        Time by resource: ``memory`` (different bytes over DRAM bandwidth), ``fp32`` (FLOPs over the
-        CUDA cores' peak), ``shared`` (wavefronts, one a clock and SM), ``issue`` (warp instructions,
-        one a clock and scheduler).
+        Time by resource: ``memory`` (different bytes over DRAM bandwidth), ``fp32`` (FLOPs over
+        the CUDA cores' peak), ``shared`` (wavefronts, one a clock and SM), ``issue`` (warp
+        instructions, one a clock and scheduler).
     """
 
     seconds: Mapping[str, float]
@@ -67,8 +67,8 @@ def predict(trace: "Trace", gpu: Gpu) -> Prediction:
     Each count is divided by the rate at which the whole chip can work it off; the longest of these
     times is the prediction. What it cannot know: whether the grid fills the chip, latency that
     nothing hides, launch overhead (microseconds), which sectors the caches serve (it takes each
-    different byte from DRAM once, and no byte twice), power and clocks, and what the assembler makes
-    of the PTX that was counted (registers, predication, instructions that merge or split).
+    different byte from DRAM once, and no byte twice), power and clocks, and what the assembler
+    makes of the PTX that was counted (registers, predication, instructions that merge or split).
 
     Parameters
     ----------

@@ -5,7 +5,6 @@ import contextlib
 import io
 import linecache
 import re
-import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -51,7 +50,6 @@ class Outcome:
     right: list[str] = field(default_factory=list)
     wrong: dict[str, Exception] = field(default_factory=dict)
     printed: dict[str, str] = field(default_factory=dict)
-    seconds: dict[str, float] = field(default_factory=dict)
 
 
 class Sheet:
@@ -96,7 +94,7 @@ class Sheet:
         handed = dict(space)
         if wrap:
             handed |= {n.id: wrap(space[n.id]) for n in arguments(source) if callable(space[n.id])}
-        start, printed = time.perf_counter(), io.StringIO()
+        printed = io.StringIO()
         try:
             with contextlib.redirect_stdout(printed):
                 execute(cell_id, source, handed)
@@ -105,7 +103,6 @@ class Sheet:
         else:
             outcome.right.append(cell_id)
         outcome.printed[cell_id] = printed.getvalue()
-        outcome.seconds[cell_id] = time.perf_counter() - start
 
 
 def arguments(test_source: str) -> list[ast.Name]:

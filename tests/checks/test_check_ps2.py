@@ -36,13 +36,12 @@ def name(submission):
     return submission.name
 
 
-def test_the_reference_is_right_and_quick():
+def test_the_reference_is_right():
     outcome = SHEET.run()
     assert not outcome.wrong
     assert len(outcome.right) == 14
     for printed in outcome.printed.values():
         assert re.fullmatch(r"\w+: right \(.+\)\n", printed)
-    assert max(outcome.seconds.values()) < 3
 
 
 @pytest.mark.parametrize("seed", [f"seed {i}" for i in range(12)])
