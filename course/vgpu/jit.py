@@ -1,10 +1,13 @@
 """LLVM text to machine code, kept on disk so that a second run compiles nothing."""
 
 import ctypes
+import functools
 import hashlib
 import os
+import re
 import sys
 import tempfile
+from collections.abc import Iterable
 from pathlib import Path
 
 import llvmlite
@@ -95,45 +98,60 @@ def _write(path: Path, obj: bytes) -> None:
         pass
 
 
-_runtime: Code | None = None
-_EXPORTED = [
-    "dispatch",
-    "park",
-    "split_lanes",
-    "scatter_lanes",
-    "give_up",
-    "exit_lanes",
-    "exit_some",
-    "sync_warp",
-    "at_barrier",
-    "tick",
-    "mem_load",
-    "mem_store",
-    "mem_atomic",
-    "write_result",
-    "use_poison",
-    "raise_fault",
-    "check_members",
-    "shuffle",
-    "match_values",
-    "reduce_lanes",
-    "find_nth_set",
-    "print_lanes",
-    "fence",
+#: What every launch needs. All other runtime functions are compiled when a kernel first calls them.
+_CORE = [
+    "runtime.run_blocks",
+    "runtime.dispatch",
+    "runtime.park",
+    "runtime.split_lanes",
+    "runtime.scatter_lanes",
+    "runtime.give_up",
+    "runtime.exit_lanes",
+    "runtime.exit_some",
+    "runtime.at_barrier",
+    "access.mem_load",
+    "access.mem_store",
+    "access.raise_fault",
+    "access.use_poison",
 ]
 
 
-def runtime_code() -> Code:
-    """Return the compiled runtime, its functions known to the linker of kernels."""
-    global _runtime
-    if _runtime is None:
-        _runtime = Code(module_ir(), level=2)
-        for name in _EXPORTED:
-            module = "runtime" if f"runtime.{name}" in NATIVES else "access"
-            llvm.add_symbol(name, _runtime.address(f"{module}.{name}"))
-    return _runtime
+class Library:
+    """The runtime's native functions, for launches that are watched or for those that are not.
+
+    In the plain library everything that observes a launch (watch.py) is left out. Kernels find a
+    function under the name of the library and its own: ``plain.mem_load``.
+    """
+
+    def __init__(self, watched: bool) -> None:
+        self.name = "watched" if watched else "plain"
+        self.stubbed = "" if watched else "watch"
+        self.known: set[str] = set()
+        self.codes = [self.compile(_CORE)]
+
+    def compile(self, roots: Iterable[str]) -> Code:
+        """Compile native functions and make them known to the linker of kernels."""
+        code = Code(module_ir(roots, self.stubbed), level=2)
+        for root in roots:
+            short = root.rpartition(".")[2]
+            self.known.add(short)
+            llvm.add_symbol(f"{self.name}.{short}", code.address(root))
+        return code
+
+    def require(self, text: str) -> None:
+        """Compile what the LLVM text of a kernel declares of this library and is not there yet."""
+        for short in re.findall(rf"@{self.name}\.(\w+)", text):
+            if short not in self.known:
+                root = next(n for n in NATIVES if n.rpartition(".")[2] == short)
+                self.codes.append(self.compile([root]))
+
+    def run_blocks(self) -> ctypes._CFuncPtr:
+        """Return the scheduler; it runs without the interpreter's lock."""
+        types = (ctypes.c_void_p, ctypes.c_uint32, ctypes.c_uint32, ctypes.c_uint32)
+        return ctypes.CFUNCTYPE(ctypes.c_int, *types)(self.codes[0].address("runtime.run_blocks"))
 
 
-def function(code: Code, name: str, returns: type, *args: type) -> ctypes._CFuncPtr:
-    """Return native function `name` as a callable that runs without the interpreter's lock."""
-    return ctypes.CFUNCTYPE(returns, *args)(code.address(name))
+@functools.cache
+def library(watched: bool) -> Library:
+    """Return the library for launches that are watched (counters, races) or not."""
+    return Library(watched)

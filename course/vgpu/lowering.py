@@ -157,8 +157,11 @@ class Lowering(Text):
     the masked version takes over.
     """
 
-    def __init__(self, layout: Layout, fast: bool, tid_is_affine: bool = False) -> None:
+    def __init__(
+        self, layout: Layout, fast: bool, tid_is_affine: bool = False, library: str = "plain"
+    ) -> None:
         super().__init__()
+        self.library = library  # whose functions are called: see jit.Library
         self.layout, self.graph, self.fast = layout, layout.graph, fast
         self.tid_is_affine = tid_is_affine
         self.kinds: dict[Reg, tuple[str, int]] = {}  # fast: form of each register
@@ -174,7 +177,8 @@ class Lowering(Text):
     def function(self, name: str) -> str:
         """Return the LLVM text of the kernel as function `name`."""
         self.settle()
-        self.lines, self.declared = [], {"@dispatch": "declare i32 @dispatch(ptr)"}
+        dispatch = f"@{self.library}.dispatch"
+        self.lines, self.declared = [], {dispatch: f"declare i32 {dispatch}(ptr)"}
         self.all_blocks()
         arms = " ".join(f"i32 {b.index}, label %B{b.index}" for b in self.graph.blocks)
         if self.fast:
@@ -189,7 +193,7 @@ class Lowering(Text):
                 "entry:",
                 "  br label %dispatch",
                 "dispatch:",
-                "  %next = call i32 @dispatch(ptr %w)",
+                f"  %next = call i32 {dispatch}(ptr %w)",
                 "  switch i32 %next, label %leave [ " + arms + " ]",
                 "leave:",
                 "  %code = xor i32 %next, -1",
@@ -452,8 +456,7 @@ class Lowering(Text):
             "%globaltimer_lo",
             "%globaltimer_hi",
         ):
-            now = Val("u", "i64", self.fresh("call i64 @tick(ptr %w)"))
-            self.declared["@tick"] = "declare i64 @tick(ptr)"
+            now = Val("u", "i64", self.runtime("i64", "tick"))
             if base.endswith("_hi"):
                 now = self.map("lshr {T} {0}, {1}", now, Val("u", "i64", "32"), out="i64")
             return now
@@ -503,8 +506,7 @@ class Lowering(Text):
         stay, leave = self.new_label("stay"), self.new_label("leave")
         self.emit(f"br i1 {condition}, label %{stay}, label %{leave}")
         self.label(leave)
-        self.emit(f"call void @give_up(ptr %w, i32 {self.block.index})")
-        self.declared["@give_up"] = "declare void @give_up(ptr, i32)"
+        self.runtime("void", "give_up", f"i32 {self.block.index}")
         self.emit(f"ret i32 {records.TO_MASKED}")
         self.label(stay)
 
@@ -533,8 +535,9 @@ class Lowering(Text):
     def runtime(self, returns: str, name: str, *args: str) -> str:
         """Call native function `name` with the warp and `args`."""
         types = ", ".join(["ptr", *(a.split()[0] for a in args)])
-        self.declared["@" + name] = f"declare {returns} @{name}({types})"
-        call = f"call {returns} @{name}({', '.join(['ptr %w', *args])})"
+        full = f"@{self.library}.{name}"
+        self.declared[full] = f"declare {returns} {full}({types})"
+        call = f"call {returns} {full}({', '.join(['ptr %w', *args])})"
         if returns == "void":
             self.emit(call)
             return ""

@@ -1,6 +1,5 @@
 """The virtual GPU: loads PTX, runs kernels, reports faults, counts."""
 
-import ctypes
 import os
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -149,7 +148,7 @@ class Machine:
         """
         affine = block[0] % 32 == 0 or block[1] * block[2] == 1
         watched = options.counters or options.races
-        kernel = program.kernel(entry, affine, options.fast and not watched)
+        kernel = program.kernel(entry, affine, options.fast and not watched, watched)
         self._check(kernel, grid, block, shared)
         blocks = grid[0] * grid[1] * grid[2]
         if options.races and blocks > MOST_BLOCKS:
@@ -251,10 +250,7 @@ class _Run:
         bounds = np.linspace(0, self.blocks, workers + 1).astype(int)
         places = [self._place(resident) for _ in range(workers)]
         launches = [self._own_launch(place) for place in places]
-        run = jit.function(
-            jit.runtime_code(), "runtime.run_blocks", ctypes.c_int, ctypes.c_void_p,
-            ctypes.c_uint32, ctypes.c_uint32, ctypes.c_uint32,
-        )  # fmt: skip
+        run = jit.library(self.options.counters or self.options.races).run_blocks()
         jobs = [
             (place.ctypes.data, min(resident, int(last - first)), int(first), int(last))
             for place, first, last in zip(places, bounds[:-1], bounds[1:], strict=True)

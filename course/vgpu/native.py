@@ -10,8 +10,9 @@ Nothing is converted silently: ``u64(x)`` converts, and mixing types is an error
 
 import ast
 import inspect
+import re
 import textwrap
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from types import ModuleType
 from typing import Any
@@ -130,6 +131,11 @@ class Native:
             self.text = _Compiler(self).compile()
         return self.text
 
+    def stub(self) -> str:
+        """Return LLVM text of a function that does nothing."""
+        arguments = ", ".join(t.llvm for t in self.args.values())
+        return f"define internal void @{self.name}({arguments}) {{\n  ret void\n}}\n"
+
     def __call__(self, *args: Any) -> Any:
         raise NativeError(f"{self.name} is native code: call it from native code")
 
@@ -148,10 +154,24 @@ def native(function: Callable) -> Native:
     return made
 
 
-def module_ir() -> str:
-    """Return the LLVM text of all native functions."""
-    declared = "\n".join(_INTRINSICS.values())
-    return "\n".join([declared, *(n.ir() for n in NATIVES.values())])
+def module_ir(roots: Iterable[str], stubbed: str = "") -> str:
+    """Return the LLVM text of the native functions `roots` and of all that they call.
+
+    Functions of the Python module `stubbed` do nothing; none of those returns a value.
+    """
+    wanted, texts = list(roots), {}
+    while wanted:
+        name = wanted.pop()
+        if name in texts:
+            continue
+        made = NATIVES[name]
+        stub = stubbed and name.startswith(stubbed + ".")
+        texts[name] = made.stub() if stub else made.ir()
+        wanted += [called for called in _CALLED.findall(texts[name]) if called in NATIVES]
+    return "\n".join([*_INTRINSICS.values(), *(texts[name] for name in sorted(texts))])
+
+
+_CALLED = re.compile(r"@([\w.]+)\(")
 
 
 # --- intrinsics: name -> (llvm declaration); they take and return the type of their argument

@@ -7,7 +7,7 @@ import numpy as np
 
 from . import opcodes, ptx  # noqa: F401 - opcodes fills the table of lowerings
 from .cfg import Graph, build
-from .jit import Code, runtime_code
+from .jit import Code, library
 from .lowering import Layout, Lowering
 from .records import Site
 
@@ -54,7 +54,7 @@ class Program:
 
     text: str
     module: ptx.Module = field(init=False)
-    kernels: dict[tuple[str, bool], Kernel] = field(default_factory=dict)
+    kernels: dict[tuple[str, bool, bool, bool], Kernel] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.module = ptx.parse(self.text)
@@ -64,25 +64,40 @@ class Program:
         """Names of the kernels."""
         return [f.name for f in self.module.functions.values() if f.is_entry]
 
-    def kernel(self, entry: str, tid_is_affine: bool, fast: bool = True) -> Kernel:
-        """Return kernel `entry` compiled for blocks whose warps are rows of threads, or not."""
-        key = (entry, tid_is_affine, fast)
+    def kernel(self, entry: str, tid_is_affine: bool, fast: bool, watched: bool) -> Kernel:
+        """Return kernel `entry`, compiled.
+
+        Parameters
+        ----------
+        entry : str
+            Its name in PTX.
+        tid_is_affine : bool
+            Each warp is a row of threads: ``tid.x`` counts up by one from lane to lane.
+        fast : bool
+            Make a fast version too.
+        watched : bool
+            Memory accesses are counted or compared: the fast version is of no use then.
+        """
+        key = (entry, tid_is_affine, fast, watched)
         if key not in self.kernels:
-            self.kernels[key] = _compile(self.module, entry, tid_is_affine, fast)
+            self.kernels[key] = _compile(self.module, *key)
         return self.kernels[key]
 
 
-def _compile(module: ptx.Module, entry: str, tid_is_affine: bool, fast: bool) -> Kernel:
-    runtime_code()
+def _compile(
+    module: ptx.Module, entry: str, tid_is_affine: bool, fast: bool, watched: bool
+) -> Kernel:
+    runtime = library(watched)
     graph = build(module, entry)
     layout = Layout(module, graph)
-    masked = Lowering(layout, fast=False)
+    masked = Lowering(layout, fast=False, library=runtime.name)
     text = masked.function("masked")
     kinds: dict = {}
     if fast:
-        quick = Lowering(layout, fast=True, tid_is_affine=tid_is_affine)
+        quick = Lowering(layout, True, tid_is_affine, runtime.name)
         text = _join(text, quick.function("fast"))
         kinds = quick.kinds
+    runtime.require(text)
     code = Code(text, level=0)
     conversions, starts = _conversions(layout, kinds)
     sites = np.zeros(max(1, len(layout.sites)), Site.dtype)
