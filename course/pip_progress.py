@@ -42,7 +42,7 @@ class Progress:
         self.what = ""
         self.megabytes = 0.0
         self.packages: list[str] = []
-        self.shown_step = ""
+        self.shown_steps: set[str] = set()
         self.shown_at = 0.0
 
     def hear(self, line: str) -> None:
@@ -67,9 +67,10 @@ class Progress:
         if sys.stderr.isatty():
             width = shutil.get_terminal_size().columns - 1
             sys.stderr.write("\r" + self.line()[:width].ljust(width))
-        elif self.step != self.shown_step or now - self.shown_at > INTERVAL:
+        elif self.step not in self.shown_steps or now - self.shown_at > INTERVAL:
             sys.stderr.write(self.line() + "\n")
-            self.shown_step, self.shown_at = self.step, now
+            self.shown_steps.add(self.step)
+            self.shown_at = now
         sys.stderr.flush()
 
     def end(self) -> None:

@@ -94,7 +94,8 @@ def test_the_first_lecture_opens_and_runs(page):
 
     notebook = page.locator(".jp-Notebook")
     title = re.match(r"# (.*)", "".join(cells[0]["source"]))[1]
-    notebook.get_by_role("heading", level=1).filter(has_text=title).wait_for()
+    heading = notebook.get_by_role("heading", level=1).filter(has_text=title)
+    heading.wait_for()
     page.locator('.jp-Notebook-ExecutionIndicator[data-status="idle"]').wait_for()
 
     page.get_by_role("menuitem", name="Run", exact=True).click()
@@ -106,6 +107,7 @@ def test_the_first_lecture_opens_and_runs(page):
     last.or_(errors).first.wait_for(timeout=120_000)
 
     SCREENSHOT.parent.mkdir(parents=True, exist_ok=True)
+    heading.scroll_into_view_if_needed()
     page.screenshot(path=SCREENSHOT)
     assert errors.all_inner_texts() == []
     assert numbered.count() == len(code)

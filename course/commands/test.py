@@ -29,7 +29,8 @@ def run(args: argparse.Namespace) -> int:
     os.chdir(ROOT)
     os.environ.setdefault("OMP_NUM_THREADS", "1")  # the workers share the cores
     style = _Style()
-    options = [] if args.all else ["-m", "not slow"]
+    options = ["-rs"]  # why a test was skipped
+    options += [] if args.all else ["-m", "not slow"]
     chosen = any(argument.startswith(("-n", "--numprocesses")) for argument in args.passed_on)
     if not chosen and importlib.util.find_spec("xdist"):  # COURSE_ENV=active may be without
         options += ["-n", str(min(os.cpu_count() or 1, MOST_WORKERS))]
