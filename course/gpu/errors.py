@@ -62,10 +62,11 @@ class KernelFault(LaunchError):
         What happened: ``kind``, ``place`` (the source line), ``threads``, ``target`` and more.
     """
 
-    def __init__(self, fault: "vgpu.Fault", sources: dict[str, list[str]] | None = None) -> None:
-        super().__init__(fault.report(sources))
+    def __init__(self, fault: "vgpu.Fault", report: str = "") -> None:
+        super().__init__(report or fault.report())
         self.fault = fault
 
-    def with_source(self, file: str, text: str) -> "KernelFault":
-        """Return the same fault with the lines of `text` quoted in its report."""
-        return KernelFault(self.fault, {file: text.splitlines()})
+    def with_source(self, file: str, text: str, entry: str, name: str) -> "KernelFault":
+        """Return the same fault with lines of `text` quoted, and the kernel's name in C++."""
+        report = self.fault.report({file: text.splitlines()})
+        return KernelFault(self.fault, report.replace(entry, name))

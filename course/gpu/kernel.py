@@ -117,7 +117,8 @@ class Launch:
             target.launch(image, kernel.entry, self.grid, self.block, self.shared, buffers)
         except KernelFault as fault:
             # devices know line numbers, not the text of the lines
-            raise fault.with_source(kernel.module.name, kernel.module.source) from None
+            source = kernel.module.name, kernel.module.source
+            raise fault.with_source(*source, kernel.entry, kernel.name) from None
 
     def _machine_code(self, target: Device) -> bytes:
         module = self.kernel.module

@@ -264,6 +264,13 @@ def mem_store(w: ptr(Warp), site: u32, mask: u32) -> void:
     if w.flags != 0:
         watch.access(w, s, site, mask)
     constant = u32(0)
+    if s.space == GLOBAL:
+        undefined_lanes = u32(0)
+        for component in range(s.count):
+            undefined_lanes |= w.poison[component] & mask
+        if undefined_lanes != 0:
+            record_fault(w, UNDEFINED, site, undefined_lanes)
+            return
     for component in range(s.count):
         rest = mask
         source = u64(w.data) + u64(component * COMPONENT)
@@ -277,9 +284,6 @@ def mem_store(w: ptr(Warp), site: u32, mask: u32) -> void:
             if shade[0] & READ_ONLY != 0:
                 constant |= bit
                 continue
-            if undefined != 0 and s.space == GLOBAL:
-                record_fault(w, UNDEFINED, site, bit)
-                return
             _copy(source + u64(lane * s.size), w.host[lane] + step, s.size)
             mark = u8(ALLOCATED) if undefined != 0 else u8(WHOLE)
             for k in range(s.size):

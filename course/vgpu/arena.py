@@ -104,3 +104,12 @@ class Arena:
 
         nearest = min(self.allocations.values(), key=distance)
         return nearest, address - nearest.address
+
+    def find_wrapped(self, address: int) -> tuple[Allocation, int] | None:
+        """Return the allocation and negative index whose unsigned 32-bit form leads to `address`."""
+        for allocation in self.allocations.values():
+            size = allocation.dtype.itemsize
+            offset = address - allocation.address - (size << 32)
+            if offset < 0 and offset % size == 0 and -offset // size <= max(allocation.size, 1024):
+                return allocation, offset // size
+        return None

@@ -255,6 +255,14 @@ class Decoder:
                 )
             return Target(f"address {address:#x}", "no array lies there")
         allocation, offset = found
+        wrapped = self.arena.find_wrapped(address)
+        if wrapped is not None:
+            allocation, index = wrapped
+            return Target(
+                f"{allocation.name or 'an array'}[{index + (1 << 32)}]",
+                f"as an unsigned 32-bit number, {index} is {index + (1 << 32)}",
+                1 << 34,
+            )
         name = allocation.name or "an array"
         return Target(
             f"{name}{_element(allocation, offset)}",

@@ -96,6 +96,7 @@ class Launch(Struct):
     random: u64
     faulty: u64  # the Cta that faulted
     races: u64
+    exits: u64  # for each block of the kernel: does it only end the thread?
 
 
 class Race(Struct):

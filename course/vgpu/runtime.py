@@ -280,6 +280,8 @@ def at_barrier(
     w.fast_allowed = w.fast_exists
     if mask == 0:
         return 0
+    if mask != w.live:
+        _leave_first(w, w.live & ~active)
     if aligned != 0 and mask != w.live:
         access.record_fault(w, DIVERGENT_BARRIER, site, mask)
         return 0
@@ -312,6 +314,17 @@ def at_barrier(
     if kind == 1:
         return 0
     return 1 if w.waiting == w.live else 0
+
+
+@native
+def _leave_first(w: ptr(Warp), others: u32) -> void:
+    """Let lanes end that have nothing left to do but to end: a barrier does not wait for them."""
+    exits = ptr(u8)(ptr(Launch)(w.launch).exits)
+    ready = others & ~w.waiting & ~w.syncing
+    for lane in range(i32(LANES)):
+        bit = u32(1) << u32(lane)
+        if ready & bit != 0 and exits[w.pc[lane]] != 0:
+            w.live = w.live & ~bit
 
 
 @native

@@ -1,0 +1,234 @@
+"""Each kind of fault: a small kernel that has it, and the report that names line and element."""
+
+import numpy as np
+import pytest
+
+pytest.importorskip("cuda.bindings.nvrtc")
+
+from course import gpu, vgpu
+from course.gpu.virtual_device import VirtualDevice
+
+
+def launch(source, grid, block, *arguments, fast=True, shared=0, **options):
+    """Run kernel `k` of `source` on a virtual GPU and return the fault it raises, or None."""
+    with gpu.use(VirtualDevice(vgpu.Options(fast=fast, patience=2000, **options))):
+        kernel = gpu.compile(source)["k"]
+        try:
+            kernel[grid, block, shared](*arguments)
+        except gpu.KernelFault as error:
+            return error
+    return None
+
+
+@pytest.fixture(params=[True, False], ids=["fast", "masked"])
+def fast(request):
+    return request.param
+
+
+def zeros(n, dtype=np.float32):
+    return np.zeros(n, dtype)
+
+
+def test_a_store_past_the_end_names_element_line_and_thread(fast):
+    source = """__global__ void k(float* a, int n) {
+        int i = blockIdx.x * blockDim.x + threadIdx.x;
+        if (i <= n)
+            a[i] = 1;
+    }"""
+    error = launch(source, 4, 256, zeros(1000), 1000, fast=fast)
+    fault = error.fault
+    assert fault.kind == "out-of-bounds"
+    assert (fault.place.line, fault.block, fault.warp, fault.lanes) == (4, (3, 0, 0), 7, (8,))
+    assert fault.threads == ((232, 0, 0),)
+    assert fault.target.what == "a[1000]" and fault.target.beyond == 4
+    text = str(error)
+    assert "k writes a[1000]; a has 1000 elements of float32 (4 bytes outside)" in text
+    assert "line 4: a[i] = 1;" in text
+
+
+def test_a_negative_index_does_not_wrap(fast):
+    source = "__global__ void k(float* a, float* b) { int i = threadIdx.x; b[i] = a[i - 1]; }"
+    error = launch(source, 1, 64, zeros(64), zeros(64), fast=fast)
+    assert error.fault.kind == "out-of-bounds" and error.fault.target.what == "a[-1]"
+    assert "reads a[-1]" in str(error) and "negative index" in str(error)
+
+
+def test_an_unsigned_index_below_zero_is_a_large_one(fast):
+    source = "__global__ void k(float* a, float* b) { b[threadIdx.x] = a[threadIdx.x - 1]; }"
+    error = launch(source, 1, 64, zeros(64), zeros(64), fast=fast)
+    assert error.fault.kind == "out-of-bounds" and error.fault.lanes == (0,)
+    assert "a[4294967295]; as an unsigned 32-bit number, -1 is 4294967295" in str(error)
+
+
+def test_elements_of_a_matrix_are_named_by_row_and_column(fast):
+    source = "__global__ void k(const float* a, float* b) { b[0] = a[0]; b[threadIdx.x] = b[5]; }"
+    # b is read before anything but b[0] is written, and is a matrix of the host: all defined
+    assert launch(source, 1, 32, zeros((4, 8)), zeros((4, 8)), fast=fast) is None
+    source = "__global__ void k(const float* a) { ((float*)a)[threadIdx.x] = 1; }"
+    error = launch(source, 1, 32, zeros((4, 8)), fast=fast)
+    assert error.fault.kind == "read-only" and error.fault.target.what == "a[0, 0]"
+
+
+def test_a_null_pointer_is_called_so(fast):
+    source = "__global__ void k(float* a, long long zero) { ((float*)zero)[threadIdx.x] = a[0]; }"
+    error = launch(source, 1, 32, zeros(4), 0, fast=fast)
+    assert error.fault.kind == "out-of-bounds" and "null pointer" in str(error)
+
+
+def test_a_misaligned_vector_access(fast):
+    source = "__global__ void k(float* a) {\n ((float4*)(a + 1))[threadIdx.x] = make_float4(1, 2, 3, 4);\n}"
+    error = launch(source, 1, 32, zeros(640), fast=fast)
+    assert error.fault.kind == "misaligned" and len(error.fault.lanes) == 32
+    assert "16 bytes at an address that is 4 bytes past a multiple of 16" in str(error)
+
+
+UNWRITTEN = """__global__ void k(float* a) {
+    __shared__ float s[64];
+    int i = threadIdx.x;
+    if (i < 40) s[i] = i;
+    __syncthreads();
+    float v = s[63 - i];
+    a[i] = v * 2;
+}"""
+
+
+def test_using_shared_memory_that_nobody_wrote(fast):
+    error = launch(UNWRITTEN, 1, 64, zeros(64), fast=fast)
+    fault = error.fault
+    assert fault.kind == "undefined" and fault.target.what == "shared s[63]"
+    assert fault.place.line == 7 and fault.other.line == 6
+    assert fault.lanes == tuple(range(24))
+
+
+def test_reading_without_using_is_allowed(fast):
+    source = UNWRITTEN.replace("a[i] = v * 2;", "if (i >= 24) a[i] = v * 2;")
+    a = zeros(64)
+    assert launch(source, 1, 64, a, fast=fast) is None
+    np.testing.assert_array_equal(a[24:], 2.0 * np.arange(39, -1, -1))
+    # and a choice that does not choose it
+    source = UNWRITTEN.replace("a[i] = v * 2;", "a[i] = i >= 24 ? v * 2 : -1;")
+    assert launch(source, 1, 64, a, fast=fast) is None
+    assert (a[:24] == -1).all()
+
+
+def test_deciding_by_and_indexing_with_an_undefined_value(fast):
+    for use in ("if (v > 0) a[0] = 1;", "a[(int)v & 63] = 1;"):
+        error = launch(UNWRITTEN.replace("a[i] = v * 2;", use), 1, 64, zeros(64), fast=fast)
+        assert error.fault.kind == "undefined", use
+
+
+def test_a_divergent_barrier(fast):
+    source = (
+        "__global__ void k(float* a) {\n if (threadIdx.x < 20)\n  __syncthreads();\n a[0] = 1;\n}"
+    )
+    error = launch(source, 1, 64, zeros(64), fast=fast)
+    assert error.fault.kind == "divergent-barrier" and error.fault.place.line == 3
+    assert "20 lanes" in str(error) and "lane 20 first" in str(error)
+
+
+def test_leaving_before_a_barrier_is_allowed(fast):
+    source = """__global__ void k(float* a, int n) {
+        __shared__ float s[96];
+        int i = threadIdx.x;
+        if (i >= n) return;
+        s[i] = i;
+        __syncthreads();
+        a[i] = s[n - 1 - i];
+    }"""
+    a = zeros(96)
+    assert launch(source, 1, 96, a, 50, fast=fast) is None
+    np.testing.assert_array_equal(a[:50], np.arange(49, -1, -1))
+
+
+def test_barriers_that_wait_for_each_other(fast):
+    source = """__global__ void k(float* a) {
+        if (threadIdx.x < 32)
+            asm volatile("bar.sync 1, 64;");
+        else
+            asm volatile("bar.sync 2, 64;");
+        a[threadIdx.x] = 1;
+    }"""
+    error = launch(source, 1, 64, zeros(64), fast=fast)
+    assert error.fault.kind == "deadlock"
+    assert "warp 0 waits at barrier 1, line 3: 32 of 64 threads are there" in str(error)
+    assert "warp 1 waits at barrier 2, line 5: 32 of 64 threads are there" in str(error)
+
+
+def test_a_barrier_with_an_odd_number_of_threads(fast):
+    source = '__global__ void k(float* a) { asm volatile("bar.sync 1, 40;"); a[0] = 1; }'
+    assert launch(source, 1, 64, zeros(64), fast=fast).fault.kind == "barrier-count"
+
+
+def test_an_endless_loop_names_its_line(fast):
+    source = (
+        "__global__ void k(volatile float* a) {\n while (a[threadIdx.x] == 0) {}\n a[0] = 1;\n}"
+    )
+    error = launch(source, 1, 64, zeros(64), fast=fast)
+    assert error.fault.kind == "endless-loop" and error.fault.place.line == 2
+
+
+def test_shuffling_from_a_lane_that_is_elsewhere(fast):
+    source = """__global__ void k(float* a) {
+        float v = a[threadIdx.x];
+        if (threadIdx.x < 16)
+            v = __shfl_down_sync(0xffffffff, v, 1);
+        a[threadIdx.x] = v;
+    }"""
+    error = launch(source, 1, 32, zeros(32), fast=fast)
+    assert error.fault.kind == "inactive-lane" and 16 in error.fault.lanes
+
+
+def test_a_mask_without_the_caller(fast):
+    source = "__global__ void k(float* a) {\n a[threadIdx.x] = __shfl_down_sync(0xffff, a[threadIdx.x], 1);\n}"
+    error = launch(source, 1, 32, zeros(32), fast=fast)
+    assert error.fault.kind == "bad-mask" and error.fault.lanes == tuple(range(16, 32))
+
+
+def test_trap_and_assert(fast):
+    error = launch(
+        "__global__ void k(int n) { if (threadIdx.x == 3) __trap(); }", 1, 32, 1, fast=fast
+    )
+    assert error.fault.kind == "trap" and error.fault.lanes == (3,)
+    error = launch("__global__ void k(int n) {\n assert(threadIdx.x < n);\n}", 1, 32, 7, fast=fast)
+    assert error.fault.kind == "assertion" and error.fault.lanes[0] == 7
+    assert "threadIdx.x < n" in str(error)
+
+
+def test_printf_formats_as_c_does(capsys, fast):
+    source = r"""__global__ void k(int n) {
+        if (threadIdx.x == 33)
+            printf("%d %5.2f|%s|%x %c %lld %%\n", n, 2.5, "text", 255, 'z', 1LL << 40);
+    }"""
+    assert launch(source, 1, 64, 7, fast=fast) is None
+    assert capsys.readouterr().out == "7  2.50|text|ff z 1099511627776 %\n"
+
+
+def test_shared_memory_out_of_bounds(fast):
+    source = """__global__ void k(float* a, int n) {
+        __shared__ float s[32];
+        s[threadIdx.x] = 1;
+        __syncthreads();
+        a[threadIdx.x] = s[threadIdx.x + n];
+    }"""
+    error = launch(source, 1, 32, zeros(32), 8, fast=fast)
+    assert error.fault.kind == "out-of-bounds" and error.fault.lanes == tuple(range(24, 32))
+    assert "the block has 128 bytes" in str(error)
+
+
+def test_limits_are_checked_before_anything_runs():
+    kernel = gpu.compile("__global__ void __launch_bounds__(128) k(float* a) { a[0] = 1; }")["k"]
+    with gpu.use(VirtualDevice()):
+        with pytest.raises(gpu.LaunchError, match="128"):
+            kernel[1, 256](zeros(4))
+        with pytest.raises(gpu.LaunchError, match="shared"):
+            kernel[1, 32, 300_000](zeros(4))
+
+
+def test_a_fault_leaves_the_device_usable():
+    with gpu.use(VirtualDevice()):
+        kernel = gpu.compile("__global__ void k(float* a, int i) { a[i] = 1; }")["k"]
+        with pytest.raises(gpu.KernelFault):
+            kernel[1, 1](zeros(4), 4)
+        a = zeros(4)
+        kernel[1, 1](a, 3)
+        assert a[3] == 1
