@@ -626,6 +626,7 @@ def state():
         len(module._global_forward_hooks),
         len(_get_current_dispatch_mode_stack()),
         torch._C._is_multithreading_enabled(),
+        torch._dynamo.eval_frame._stance.stance,
     )
 
 

@@ -8,8 +8,8 @@ What is counted, and how:
 
 - `c.flops` is matrix-multiply-like work: products, convolutions, attention, recurrent layers. A
   multiply and the add that follows it are two FLOPs, so a product of (m, k) and (k, n) is 2mnk.
-- `c.pointwise` is the rest of the arithmetic, one per element unless `formulas` says otherwise: the
-  bias of a linear layer, activations, softmax, norms, sums. Only floating-point results count.
+- `c.pointwise` is the rest of the arithmetic, one per element unless `elementwise` says otherwise:
+  the bias of a linear layer, activations, softmax, norms, sums. Only floating-point results count.
 - `c.bytes` is what the operators read and write: each input once, each output once, a view nothing.
   What a fused operator keeps to itself, and what a cache catches, is not in it.
 - `c.unknown` names operators without a formula. Their FLOPs are missing from the totals, their
@@ -19,9 +19,9 @@ Everything that runs is counted, so what `torch.utils.checkpoint` does again sho
 of its own. A causal mask changes nothing: the count is that of the full product. A count needs
 shapes alone: tensors on the meta device and fake tensors are counted without being allocated.
 
-A counter sees PyTorch operators in the thread that entered it. Work that is none (NumPy, a raw
-kernel, a CUDA graph being replayed) is invisible to it. A function from `torch.compile` is counted
-as the eager program that it stands for.
+A counter sees the PyTorch operators of the thread that entered it, and keeps backward passes in
+that thread while it counts. Work that is none (NumPy, a raw kernel, a CUDA graph being replayed) is
+invisible to it. A function from `torch.compile` is counted as the eager program it stands for.
 """
 
 from course.flops.compare import against_torch
