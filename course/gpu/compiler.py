@@ -149,7 +149,7 @@ def _key(
         arch,
         options,
         expressions,
-        source.name,
+        str(source.path),  # the log and the line tables name it
         source.text,
         included,
     ]

@@ -163,3 +163,17 @@ def test_where_it_is(monkeypatch, tmp_path):
     monkeypatch.setattr(sys, "platform", "win32")
     monkeypatch.setenv("LOCALAPPDATA", str(tmp_path / "local"))
     assert cache.folder().parent == tmp_path / "local"
+
+
+def test_a_cached_source_of_another_folder_keeps_its_lines(folder, tmp_path, monkeypatch):
+    """Line tables and warnings name the file with its folder: what they say must fit this one."""
+    source = "__global__ void f(int* x) {\n    int unused;\n    x[0] = 42;\n}"
+    shown = []
+    for name in ("here", "there"):
+        (tmp_path / name).mkdir()
+        monkeypatch.chdir(tmp_path / name)
+        module = gpu.compile(source)
+        shown.append((module.sass(), module.warnings))
+    assert shown[0] == shown[1]
+    assert "// cell.cu:3  x[0] = 42;" in shown[1][0]
+    assert "unused" in shown[1][1][0]
