@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from course import ROOT, gpu
-from course.gpu import cache, compiler
+from course.gpu import cache, compiler, headers
 
 SOURCE = "__global__ void f(int* x) { x[0] = 42; }"
 
@@ -167,6 +167,7 @@ def test_where_it_is(monkeypatch, tmp_path):
 
 def test_a_cached_source_of_another_folder_keeps_its_lines(folder, tmp_path, monkeypatch):
     """Line tables and warnings name the file with its folder: what they say must fit this one."""
+    monkeypatch.setattr(headers, "ROOT", tmp_path)
     source = "__global__ void f(int* x) {\n    int unused;\n    x[0] = 42;\n}"
     shown = []
     for name in ("here", "there"):
