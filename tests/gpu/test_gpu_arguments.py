@@ -99,6 +99,7 @@ def test_an_int_is_a_fine_float(send):
 def test_halves_are_rounded_as_torch_rounds_them(send):
     draw = np.random.default_rng(3)
     values = [*draw.normal(size=50), *(draw.normal(size=20) * 1e4), 0.0, -0.0, np.inf, 65504, 1e-7]
+    values += [1 + 1 / 256, 1 + 3 / 256, 1 + 1 / 2048, 1 + 3 / 2048]  # half-way cases: to even
     for value in map(float, values):
         half, bf16 = send("halves", value, value)
         expected = torch.tensor(value, dtype=torch.float64)

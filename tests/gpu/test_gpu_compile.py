@@ -93,6 +93,7 @@ def test_templates_are_instantiated_when_asked_for():
     kernel = module["scale<float, 4>"]
     assert kernel.entry == "_Z5scaleIfLi4EEvPT_S0_i"
     assert kernel.entry in module.ptx()
+    assert set(module.resources()) == {"other", "scale<float, 4>"}
     again = module["scale<double, 3>"]
     assert kernel.entry in module.ptx() and again.entry in module.ptx()
     assert [p.type.text for p in again.parameters] == ["double*", "double", "int"]

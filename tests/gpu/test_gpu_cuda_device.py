@@ -223,9 +223,11 @@ def test_much_shared_memory_is_opted_in_to_once(make):
     device, driver = make()
     launch(device, shared=48 * 1024 - 1000)
     assert not driver.calls("cuFuncSetAttribute")
+    launch(device, shared=48 * 1024 - 999)  # with 1000 static bytes one too many
+    assert len(driver.calls("cuFuncSetAttribute")) == 1
     launch(device, shared=100_000)
     launch(device, shared=60_000)
-    (call,) = driver.calls("cuFuncSetAttribute")
+    _, call = driver.calls("cuFuncSetAttribute")
     assert call[2:] == ("CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES", 100_000)
     with pytest.raises(gpu.LaunchError, match=r"1,000 bytes of static and 232,000 of dynamic"):
         launch(device, shared=232_000)

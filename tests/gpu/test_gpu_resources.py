@@ -179,7 +179,11 @@ __global__ void f(float* x) {
 }
 """).sass()
     assert "CALL.REL" in text and "far" in text
-    assert "cell.cu:3 (inlined at cell.cu:6)  return far(x) + 1;" in text
+    inlined = "// cell.cu:3 (inlined at cell.cu:6)  return far(x) + 1;"
+    assert inlined in text
+    lines = [line.strip() for line in text.splitlines()]
+    below = [lines[i + 1] for i, line in enumerate(lines) if line == inlined]
+    assert all(re.match(r"[0-9a-f]{4} ", line) for line in below)  # not another place
 
 
 def test_without_the_disassembler(monkeypatch, tmp_path):
