@@ -21,7 +21,8 @@ COPY = "__global__ void k(const T* a, T* b) { int i = threadIdx.x; b[i] = a[INDE
     ("kind", "index", "sectors"),
     [
         ("float", "i", 4), ("float", "i + 1", 5), ("float", "i + 8", 4), ("float", "31 - i", 4),
-        ("float", "2 * i", 8), ("float", "4 * i", 16), ("float", "8 * i", 32), ("float", "99 * i", 32),
+        ("float", "2 * i", 8), ("float", "4 * i", 16), ("float", "8 * i", 32),
+        ("float", "99 * i", 32),
         ("short", "i", 2), ("double", "i", 8), ("float", "0", 1), ("char", "i", 1),
         ("float", "3 * i", 12), ("long long", "64 * i", 32), ("float", "i / 16 * 512 + i % 16", 4),
     ],
@@ -35,7 +36,10 @@ def test_sectors_of_a_warp(kind, index, sectors):
 
 
 def test_a_vector_load_moves_sixteen_sectors_in_one_request():
-    source = "__global__ void k(const float4* a, float* b) { b[threadIdx.x] = a[threadIdx.x].x + a[threadIdx.x].w; }"
+    source = """__global__ void k(const float4* a, float* b) {
+        float4 v = a[threadIdx.x];
+        b[threadIdx.x] = v.x + v.w;
+    }"""
     total = count(source, 1, 32, np.zeros(128, np.float32), np.zeros(32, np.float32)).total
     assert (total.global_loads, total.load_sectors, total.bytes_loaded) == (1, 16, 512)
 

@@ -76,7 +76,9 @@ def test_a_null_pointer_is_called_so(fast):
 
 
 def test_a_misaligned_vector_access(fast):
-    source = "__global__ void k(float* a) {\n ((float4*)(a + 1))[threadIdx.x] = make_float4(1, 2, 3, 4);\n}"
+    source = """__global__ void k(float* a) {
+        ((float4*)(a + 1))[threadIdx.x] = make_float4(1, 2, 3, 4);
+    }"""
     error = launch(source, 1, 32, zeros(640), fast=fast)
     assert error.fault.kind == "misaligned" and len(error.fault.lanes) == 32
     assert "16 bytes at an address that is 4 bytes past a multiple of 16" in str(error)
@@ -179,7 +181,9 @@ def test_shuffling_from_a_lane_that_is_elsewhere(fast):
 
 
 def test_a_mask_without_the_caller(fast):
-    source = "__global__ void k(float* a) {\n a[threadIdx.x] = __shfl_down_sync(0xffff, a[threadIdx.x], 1);\n}"
+    source = """__global__ void k(float* a) {
+        a[threadIdx.x] = __shfl_down_sync(0xffff, a[threadIdx.x], 1);
+    }"""
     error = launch(source, 1, 32, zeros(32), fast=fast)
     assert error.fault.kind == "bad-mask" and error.fault.lanes == tuple(range(16, 32))
 
