@@ -11,7 +11,7 @@ code in which a warp is a vector of 32 lanes. This package imports nothing else 
 
 from .arena import Allocation, Arena, OutOfMemory
 from .cfg import Unsupported
-from .counters import Counts, Line
+from .counters import Counts, Line, Pattern
 from .faults import Fault, Place, Target
 from .machine import LaunchRefused, Limits, Machine, Options, Result
 from .program import Program
@@ -28,6 +28,7 @@ __all__ = [
     "Machine",
     "Options",
     "OutOfMemory",
+    "Pattern",
     "Place",
     "Program",
     "PtxError",

@@ -1,14 +1,15 @@
 """Counts of a launch, for each source line and in total."""
 
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 
 import numpy as np
 
 from .arena import Arena
+from .lowering import SiteInfo
 from .program import Kernel
 from .ptx import Instruction
-from .records import TOUCHED_LOAD, TOUCHED_STORE
+from .records import GLOBAL, TOUCHED_LOAD, TOUCHED_STORE
 
 #: Opcode -> class of instruction.
 CLASSES = {
@@ -69,14 +70,45 @@ class Line:
         return result | {"classes": dict(self.classes)}
 
 
+@dataclass(frozen=True)
+class Pattern:
+    """The first request of a memory instruction: which lane touched what.
+
+    Attributes
+    ----------
+    file, line : str, int
+        The source line.
+    space : str
+        ``global`` or ``shared``.
+    kind : str
+        ``load``, ``store`` or ``atomic``.
+    array : str
+        The array's name, if it is known.
+    size : int
+        Bytes that each lane touches.
+    offsets : tuple of int or None
+        For each of the 32 lanes, the byte offset from the beginning of the array (global) or of the
+        block's shared memory; None for a lane that took no part.
+    """
+
+    file: str
+    line: int
+    space: str
+    kind: str
+    array: str
+    size: int
+    offsets: tuple[int | None, ...]
+
+
 @dataclass
 class Counts:
-    """What a launch did: `lines` maps (file, line) to counts."""
+    """What a launch did: `lines` maps (file, line) to counts, `patterns` holds examples."""
 
     kernel: str
     lines: dict[tuple[str, int], Line]
     unique_loaded: int
     unique_stored: int
+    patterns: list[Pattern]
 
     @property
     def total(self) -> Line:
@@ -97,6 +129,7 @@ class Counts:
                 {"file": file, "line": line, **counts.to_dict()}
                 for (file, line), counts in sorted(self.lines.items())
             ],
+            "patterns": [asdict(p) for p in self.patterns],
         }
 
 
@@ -122,13 +155,15 @@ def collect(kernel: Kernel, probes: np.ndarray, blocks: np.ndarray, arena: Arena
                 item.opcode in ("bar", "barrier") and "warp" not in item.mods
             )
             line.branches += int(runs) * (item.opcode == "bra" and item.guard is not None)
+    patterns = []
     for info, probe in zip(kernel.layout.sites, probes, strict=False):
         if info.size and info.instruction is not None and int(probe["requests"]):
             _add_access(line_of(info.instruction), info.store, probe)
+            patterns.append(_pattern(info, probe, arena, files))
     shadow = arena.shadow
     unique = [int(np.count_nonzero(shadow & bit)) for bit in (TOUCHED_LOAD, TOUCHED_STORE)]
     shadow &= np.uint8(255 ^ (TOUCHED_LOAD | TOUCHED_STORE))
-    return Counts(kernel.name, lines, *unique)
+    return Counts(kernel.name, lines, *unique, patterns)
 
 
 def flops(item: Instruction) -> int:
@@ -154,3 +189,24 @@ def _add_access(line: Line, store: int, probe: np.void) -> None:
         setattr(line, f"{kind}_sectors", getattr(line, f"{kind}_sectors") + sectors)
         name = "bytes_stored" if store else "bytes_loaded"
         setattr(line, name, getattr(line, name) + int(probe["bytes"]))
+
+
+def _pattern(info: SiteInfo, probe: np.void, arena: Arena, files: dict[int, str]) -> Pattern:
+    mask = int(probe["sample_mask"])
+    addresses = [int(a) if mask >> n & 1 else None for n, a in enumerate(probe["sample"])]
+    start, name = 0, ""
+    is_global = int(probe["sample_space"]) == GLOBAL
+    if is_global:
+        found = arena.find(next(a for a in addresses if a is not None))
+        if found is not None:
+            start, name = found[0].address, found[0].name
+    loc = info.instruction.loc
+    return Pattern(
+        files.get(loc.file, "?") if loc else "?",
+        loc.line if loc else 0,
+        "global" if is_global else "shared",
+        ("load", "store", "atomic")[info.store],
+        name,
+        info.size * info.count,
+        tuple(None if a is None else a - start for a in addresses),
+    )

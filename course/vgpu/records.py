@@ -57,6 +57,9 @@ class Probe(Struct):
     sectors: u64
     wavefronts: u64
     ideal: u64
+    sample: Array(u64, 32)  # addresses of the first request: an example to draw
+    sample_mask: u32
+    sample_space: u32
 
 
 class Launch(Struct):

@@ -49,6 +49,11 @@ def _count(w: ptr(Warp), s: ptr(Site), site: u32, mask: u32, space: u32) -> void
     p = ptr(Probe)(c.probe) + site
     lanes = u64(popcount(mask))
     extent = s.size * s.count
+    if p.requests == 0:
+        p.sample_mask = mask
+        p.sample_space = space
+        for lane in range(u32(32)):
+            p.sample[lane] = w.address[lane] if space == GLOBAL else w.host[lane] - w.shared
     p.requests = p.requests + 1
     p.lanes = p.lanes + lanes
     p.bytes = p.bytes + lanes * u64(extent)

@@ -145,3 +145,19 @@ def test_the_table_quotes_the_source():
     source = "__global__ void k(float* a) {\n    a[threadIdx.x] += 1;\n}"
     text = str(count(source, 2, 32, np.zeros(64, np.float32)).table())
     assert "a[threadIdx.x] += 1;" in text and "all lines" in text
+
+
+def test_a_pattern_shows_which_lane_touched_what():
+    source = """__global__ void k(const float* a, float* b) {
+        __shared__ float s[32];
+        if (threadIdx.x < 20) s[threadIdx.x] = a[3 * threadIdx.x + 1];
+        __syncwarp();
+        if (threadIdx.x < 20) b[threadIdx.x] = s[19 - threadIdx.x];
+    }"""
+    trace = count(source, 1, 32, np.ones(64, np.float32), np.zeros(32, np.float32))
+    patterns = {(p.space, p.kind): p for p in trace.launches[0].patterns}
+    load = patterns["global", "load"]
+    assert (load.array, load.line, load.size) == ("a", 3, 4)
+    assert load.offsets[:3] == (4, 16, 28) and load.offsets[20:] == (None,) * 12
+    assert patterns["shared", "load"].offsets[:2] == (76, 72)
+    assert patterns["global", "store"].array == "b"
