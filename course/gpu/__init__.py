@@ -25,6 +25,7 @@ from course.gpu.errors import (
 )
 from course.gpu.kernel import Kernel
 from course.gpu.module import Module, compile
+from course.gpu.numba import prepare as _prepare_numba
 from course.gpu.trace import trace
 
 __all__ = [
@@ -54,6 +55,8 @@ def load_ipython_extension(shell: Any) -> None:
 
     magic.register(shell)
 
+
+_prepare_numba()
 
 # inside a notebook the import alone is enough
 if (_ipython := sys.modules.get("IPython")) and (_shell := _ipython.get_ipython()):

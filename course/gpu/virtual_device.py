@@ -1,5 +1,7 @@
 """The virtual GPU as a device that kernels run on: PTX text in, arrays in and out."""
 
+import contextlib
+import dataclasses
 import functools
 from collections.abc import Callable, Iterator, Sequence
 
@@ -81,24 +83,53 @@ class VirtualDevice(Device):
         LaunchError
             The launch exceeds a limit, or uses what the virtual GPU does not run.
         """
-        try:
+        with refusals():
             program = self.program(str(image))
             memory = _Arrays(self.machine.arena, [b for b in buffers if isinstance(b, Array)])
             try:
                 params = self._parameters(program, entry, buffers, memory)
-                result = self.machine.launch(
-                    program, entry, grid, block, params, shared, self.options
-                )
+                self.run(self.machine, program, entry, grid, block, params, shared)
                 memory.copy_back()
             finally:
                 memory.free()
-        except vgpu.Fault as fault:
-            raise KernelFault(fault) from None
-        except (vgpu.LaunchRefused, vgpu.OutOfMemory, vgpu.Unsupported, vgpu.PtxError) as refusal:
-            raise LaunchError(str(refusal)) from None
+
+    def run(
+        self,
+        machine: vgpu.Machine,
+        program: vgpu.Program,
+        entry: str,
+        grid: tuple[int, int, int],
+        block: tuple[int, int, int],
+        params: bytes,
+        shared: int,
+        cooperative: bool = False,
+    ) -> None:
+        """Run a kernel whose arrays lie in the memory of `machine`, in the way of this device.
+
+        Parameters
+        ----------
+        machine : vgpu.Machine
+            Where its arrays are.
+        program : vgpu.Program
+            The module.
+        entry : str
+            The kernel's name in it.
+        grid, block : tuple of int
+            Blocks and threads in x, y, z.
+        params : bytes
+            The parameter block, laid out as the kernel declares it.
+        shared : int
+            Bytes of dynamic shared memory.
+        cooperative : bool
+            Whether all blocks run at once, because they wait for each other.
+        """
+        options = self.options
+        if cooperative:
+            options = dataclasses.replace(options, cooperative=True)
+        result = machine.launch(program, entry, grid, block, params, shared, options)
         print("".join(result.printed), end="")
         if self.observe:
-            self.observe(str(image), result)
+            self.observe(program.text, result)
 
     def _parameters(
         self,
@@ -119,6 +150,17 @@ class VirtualDevice(Device):
                 data = buffer.data
             raw[place.offset : place.offset + len(data)] = data
         return bytes(raw)
+
+
+@contextlib.contextmanager
+def refusals() -> Iterator[None]:
+    """Raise what goes wrong on the virtual GPU as errors of ``course.gpu``."""
+    try:
+        yield
+    except vgpu.Fault as fault:
+        raise KernelFault(fault) from None
+    except (vgpu.LaunchRefused, vgpu.OutOfMemory, vgpu.Unsupported, vgpu.PtxError) as refusal:
+        raise LaunchError(str(refusal)) from None
 
 
 class _Arrays:

@@ -48,13 +48,13 @@ class Arena:
         shape: tuple[int, ...] | None = None,
     ) -> int:
         """Reserve `size` bytes (not defined yet) and return their device address."""
-        start = -(-self.top // _ALIGNMENT) * _ALIGNMENT
+        start = self._place(size)
         top = start + size + REDZONE
         if top > self.capacity:
             raise OutOfMemory(
                 f"the virtual GPU has {self.capacity:,} bytes of memory; {size:,} more do not fit"
             )
-        self.top = top
+        self.top = max(self.top, top)
         if top > len(self.bytes):
             self._grow(top)
         self.shadow[start : start + size] = ALLOCATED
@@ -63,6 +63,19 @@ class Arena:
         shape = (size // kind.itemsize,) if shape is None else shape
         self.allocations[address] = Allocation(address, size, name, kind, shape)
         return address
+
+    def _place(self, size: int) -> int:
+        """Return where `size` bytes fit: behind all others, or in a gap before memory has to grow."""
+        behind = _aligned(self.top)
+        if behind + size + REDZONE <= len(self.bytes):
+            return behind
+        end = REDZONE
+        for address in sorted(self.allocations):
+            begin = address - GLOBAL_BASE
+            if _aligned(end) + size + REDZONE <= begin:
+                return _aligned(end)
+            end = begin + self.allocations[address].size + REDZONE
+        return behind
 
     def _grow(self, size: int) -> None:
         wanted = 1 << (size - 1).bit_length()
@@ -89,6 +102,13 @@ class Arena:
         flags = ALLOCATED | DEFINED | (READ_ONLY if read_only else 0)
         self.shadow[start : start + raw.size] = flags
 
+    def copy(self, target: int, source: int, size: int) -> None:
+        """Copy `size` bytes from `source` to `target`; what is undefined stays so."""
+        to, start = target - GLOBAL_BASE, source - GLOBAL_BASE
+        self.bytes[to : to + size] = self.bytes[start : start + size].copy()
+        known = self.shadow[start : start + size] & DEFINED
+        self.shadow[to : to + size] = ALLOCATED | known
+
     def read(self, address: int, size: int) -> np.ndarray:
         """Return `size` bytes from `address` on, as a view."""
         start = address - GLOBAL_BASE
@@ -113,3 +133,7 @@ class Arena:
             if offset < 0 and offset % size == 0 and -offset // size <= max(allocation.size, 1024):
                 return allocation, offset // size
         return None
+
+
+def _aligned(offset: int) -> int:
+    return -(-offset // _ALIGNMENT) * _ALIGNMENT
