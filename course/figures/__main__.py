@@ -1,10 +1,13 @@
 """Draw the pictures that the README and docs/ show: ``python3 -m course.figures``."""
 
-from course import ROOT
-from course.figures import toolchain
+from course import ROOT, syllabus
+from course.figures import course_map, toolchain
 from course.figures.display import as_svg
 
-PICTURES = {"docs/toolchain.svg": toolchain}
+PICTURES = {
+    "docs/course_map.svg": lambda: course_map(syllabus.PARTS),
+    "docs/toolchain.svg": toolchain,
+}
 
 
 def main() -> None:
