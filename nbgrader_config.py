@@ -15,9 +15,12 @@ c.CourseDirectory.release_directory = "assignments"
 
 # An allow list: of the files beside a notebook nothing is released, and nothing that a student
 # hands in (numpy.py, links to other people's work) gets into the folder where their code runs.
-# Each pattern matches the names that miss the ending .ipynb by one letter at one place.
+# These patterns match every name but those that end in .ipynb: hidden ones, those that miss the
+# ending by one letter at one place, and those that are too short for it.
 c.CourseDirectory.ignore = [
-    f"*[!{letter}]{'.ipynb'[place + 1 :]}" for place, letter in enumerate(".ipynb")
+    ".*",
+    *(f"*[!{letter}]{'.ipynb'[place + 1 :]}" for place, letter in enumerate(".ipynb")),
+    *("?" * length for length in range(1, len(".ipynb"))),
 ]
 
 # Release: each stub names what is missing, and a cell below the title tells how to work on the set.

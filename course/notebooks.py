@@ -4,6 +4,8 @@ import json
 from pathlib import Path
 from typing import Any
 
+from course import ROOT, Problem
+
 #: All that a committed notebook says about its kernel; versions would differ on every machine.
 METADATA = {
     "kernelspec": {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"},
@@ -35,9 +37,17 @@ def read(path: Path) -> dict[str, Any]:
 
 
 def canonical(notebook: dict[str, Any]) -> str:
-    """Return the one text form of `notebook`: nbformat 4.5, sorted keys, no outputs."""
+    """Return the one text form of `notebook`: nbformat 4.5, sorted keys, no outputs.
+
+    Raises
+    ------
+    ValueError
+        If a cell has no id.
+    """
     cells = []
-    for cell in notebook["cells"]:
+    for number, cell in enumerate(notebook["cells"], start=1):
+        if "id" not in cell:
+            raise ValueError(f"cell {number} has no id: save the notebook with JupyterLab once")
         source = "".join(cell["source"])
         metadata = {key: value for key, value in cell.get("metadata", {}).items() if key in KEPT}
         kept = {
@@ -56,3 +66,36 @@ def canonical(notebook: dict[str, Any]) -> str:
 def write(path: Path, notebook: dict[str, Any]) -> None:
     """Write `notebook` to `path` in canonical form."""
     path.write_text(canonical(notebook), encoding="utf-8", newline="\n")
+
+
+def committed(root: Path = ROOT) -> list[Path]:
+    """Return the notebooks that people edit: the lectures and the solutions."""
+    return sorted([*root.glob("notebooks/*.ipynb"), *root.glob("solutions/*/*.ipynb")])
+
+
+def tidy(*, check: bool, root: Path = ROOT) -> list[str]:
+    """Write the committed notebooks in canonical form; with `check`, change nothing.
+
+    Returns
+    -------
+    list of str
+        Those that were not in it.
+
+    Raises
+    ------
+    Problem
+        If a file is no notebook.
+    """
+    untidy = []
+    for path in committed(root):
+        name = path.relative_to(root).as_posix()
+        try:
+            notebook = read(path)
+            text = canonical(notebook)
+        except ValueError as error:
+            raise Problem(f"{name}: {error}") from None
+        if path.read_bytes() != text.encode():
+            untidy.append(name)
+            if not check:
+                write(path, notebook)
+    return untidy

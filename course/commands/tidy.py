@@ -14,22 +14,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Tidy, or list what is not tidy; return the exit code."""
-    from course import ROOT, Problem, notebooks
+    from course.notebooks import tidy
 
-    untidy = []
-    for path in [*ROOT.glob("notebooks/*.ipynb"), *ROOT.glob("solutions/*/*.ipynb")]:
-        name = path.relative_to(ROOT).as_posix()
-        try:
-            notebook = notebooks.read(path)
-            tidy = notebooks.canonical(notebook)
-        except ValueError as error:
-            raise Problem(f"{name}: {error}") from None
-        if path.read_bytes() != tidy.encode():
-            untidy.append(name)
-            if not args.check:
-                notebooks.write(path, notebook)
+    untidy = tidy(check=args.check)
     state = "is not tidy" if args.check else "is tidy now"
-    print("\n".join(f"{name} {state}." for name in sorted(untidy)) or "All notebooks are tidy.")
+    print("\n".join(f"{name} {state}." for name in untidy) or "All notebooks are tidy.")
     if untidy and args.check:
         print("Mend it with: python3 -m course tidy")
         return 1

@@ -87,7 +87,7 @@ class EngineError(RuntimeError):
 def run_whole(
     engine: Engine, notebook: Notebook, *, seed: str | None = None, limits: Limits = LIMITS
 ) -> dict[str, CellResult]:
-    """Run `notebook` to its end and return the results by cell id.
+    """Run `notebook` to its end and return the results by cell id, in order.
 
     After a cell that ended the process the notebook runs again without that cell, so the other
     answers keep their points.
@@ -99,7 +99,8 @@ def run_whole(
         fresh = {r.id: r for r in results if r.status in ("died", "timeout")}
         stopped |= fresh
         if len(results) == len(code_cells(left)):
-            return {result.id: result for result in results} | stopped
+            found = {result.id: result for result in results} | stopped
+            return {cell["id"]: found[cell["id"]] for cell in code_cells(notebook)}
         if not fresh:
             raise EngineError(
                 f"the engine returned {len(results)} of {len(code_cells(left))} cells"

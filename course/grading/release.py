@@ -11,7 +11,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from tqdm import tqdm
+
 from course import ROOT, Problem, notebooks
+from course.grading import sets
 from course.grading.lint import lint
 from course.grading.sets import ProblemSet
 
@@ -108,15 +111,44 @@ def run(converter: type, settings: Any, problem_set: ProblemSet, *, student: str
         ) from error
 
 
+def release(names: Sequence[str], *, check: bool, root: Path = ROOT) -> int:
+    """Make assignments/ from solutions/, or with `check` only compare; print what differs.
+
+    Returns
+    -------
+    int
+        1 if something differs that was not mended, else 0.
+    """
+    chosen = [sets.find(name, root) for name in names] or sets.all_sets(root)
+    bar = tqdm(chosen, desc="release", unit="set", leave=False)
+    texts = {each: text for each in bar if (text := outdated(each)) is not None}
+    for problem_set, text in texts.items():
+        name = problem_set.relative(problem_set.release)
+        if check:
+            print(f"{name} is not what {problem_set.relative(problem_set.source)} makes.")
+        else:
+            problem_set.release.parent.mkdir(parents=True, exist_ok=True)
+            problem_set.release.write_text(text, encoding="utf-8", newline="\n")
+            print(f"{name} is new.")
+    if check and texts:
+        print("Mend it with: python3 -m course release")
+    left_over = strays(root)
+    for name in left_over:
+        print(f"{name} is made from nothing in solutions/: delete it.")
+    if not texts and not left_over:
+        print(f"assignments/ is what solutions/ makes ({len(chosen)} checked).")
+    return 1 if left_over or (check and texts) else 0
+
+
 def outdated(problem_set: ProblemSet) -> str | None:
     """Return what the released notebook should be, if it is not byte for byte that."""
     text, path = build(problem_set), problem_set.release
     return None if path.is_file() and path.read_bytes() == text.encode() else text
 
 
-def strays(problem_sets: Sequence[ProblemSet], root: Path = ROOT) -> list[str]:
-    """Return the files in assignments/ that no set of `problem_sets` puts there."""
-    released = {problem_set.release for problem_set in problem_sets}
+def strays(root: Path = ROOT) -> list[str]:
+    """Return the files in assignments/ that no set puts there."""
+    released = {problem_set.release for problem_set in sets.all_sets(root)}
     return [
         path.relative_to(root).as_posix()
         for path in sorted((root / "assignments").rglob("*"))

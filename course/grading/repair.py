@@ -141,7 +141,9 @@ class Match:
             if owner in owners and i not in self.places.values()
         }
         own = {i: names - course for i, names in own.items() if not names & answers}
-        needed = set().union(*(cells.uses(as_code({"source": t})) for t in self.texts.values()))
+        graded = self.blueprint.graded
+        answered = [graded[key] | {"source": text} for key, text in self.texts.items()]
+        needed = set().union(*map(cells.uses, answered))
         chosen: set[int] = set()
         while more := {i for i, names in own.items() if names & needed} - chosen:
             chosen |= more
@@ -207,7 +209,8 @@ class Match:
     def flags_of_metadata(self) -> Iterator[str]:
         """Say which of nbgrader's notes are missing, changed or invented."""
         noted = {key: cells.metadata(self.handed_in[at]) for key, at in self.places.items()}
-        if bare := sum(not notes for notes in noted.values()):
+        told = {k for k, at in self.places.items() if self.copies(k) and at not in self.copies(k)}
+        if bare := sum(not notes and key not in told for key, notes in noted.items()):
             yield (
                 f"The grading data of {bare} cells was missing (another editor drops it); they "
                 "were recognised by their ids, first lines or what they define."

@@ -42,7 +42,12 @@ def graded(cell_id: str, source: str, kind: str = "code", points: float | None =
     noted |= {"grade_id": cell_id, **flags} | ({} if points is None else {"points": points})
     if kind == "code":
         source = f"# cell: {cell_id}\n{source}"
-    return {"id": cell_id, "cell_type": kind, "metadata": {"nbgrader": noted}, "source": source.strip()}
+    return {
+        "id": cell_id,
+        "cell_type": kind,
+        "metadata": {"nbgrader": noted},
+        "source": source.strip(),
+    }
 
 
 def free(cell_id: str, source: str, kind: str = "code"):
@@ -62,12 +67,16 @@ def source_notebook() -> dict:
         listed += [
             graded(f"ask_{name}", f"## Question\n\nWhat is `{name}`?", "markdown", locked=True),
             graded(name, answer, solution=True),
-            graded(f"test_{name}", f"toy.{name}({name})", points=POINTS[name], grade=True, locked=True),
+            graded(
+                f"test_{name}", f"toy.{name}({name})", points=POINTS[name], grade=True, locked=True
+            ),
         ]
     listed += [
         free("demo", "print(np.arange(3))"),
         graded("ask_why", "## Essay\n\nWhy is it so?", "markdown", locked=True),
-        graded("why", "Because of the caches.", "markdown", points=ESSAY, grade=True, solution=True),
+        graded(
+            "why", "Because of the caches.", "markdown", points=ESSAY, grade=True, solution=True
+        ),
     ]
     return {"cells": listed}
 

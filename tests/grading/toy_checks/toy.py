@@ -9,7 +9,9 @@ def matmul_flops(function):
     question = Question("toy", "matmul_flops", function)
     for _ in range(2):
         m, n, k = (int(i) for i in question.rng.integers(2, 50, size=3))
-        question.ask(m, n, k).gives(2 * m * n * k, known=[(m * n * k, "Count the multiply and the add.")])
+        question.ask(m, n, k).gives(
+            2 * m * n * k, known=[(m * n * k, "Count the multiply and the add.")]
+        )
     question.passed()
 
 

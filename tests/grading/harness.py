@@ -1,0 +1,35 @@
+"""Notebooks from the files of tests/submissions, and their questions graded."""
+
+from course import notebooks
+from course.grading import repair, score
+from course.grading.cells import Blueprint
+from course.grading.engine import LIMITS, run_whole
+
+
+def hand_in(problem_set, replaced: dict[str, str]) -> dict:
+    """Return the reference solution with the cells in `replaced` replaced."""
+    notebook = notebooks.read(problem_set.source)
+    ids = {cell["id"] for cell in notebook["cells"]}
+    assert replaced.keys() <= ids, f"no such cell: {replaced.keys() - ids}"
+    for cell in notebook["cells"]:
+        if cell["id"] in replaced:
+            cell["source"] = f"# cell: {cell['id']}\n{replaced[cell['id']]}"
+    return notebook
+
+
+def blueprint_of(problem_set) -> Blueprint:
+    return Blueprint(notebooks.read(problem_set.release))
+
+
+def questions(
+    notebook, blueprint, engine, *, seed=None, limits=LIMITS
+) -> dict[str, score.Question]:
+    """Return what each question of a handed-in notebook brought, by id."""
+    submission = repair.clean(notebook, blueprint)
+    results = run_whole(engine, submission.notebook, seed=seed, limits=limits)
+    return {q.id: q for q in score.questions(blueprint, submission, results)}
+
+
+def lost(found: dict[str, score.Question]) -> list[str]:
+    """Return the ids of the questions that a test judges and that brought less than all points."""
+    return [q.id for q in found.values() if q.state in ("wrong", "not answered")]
