@@ -479,30 +479,76 @@ def fence(w: ptr(Warp), mask: u32, level: u32) -> void:
 
 @native
 def check_members(w: ptr(Warp), site: u32, mask: u32) -> void:
-    """All active lanes must name the same members, be members, and all members must be here."""
-    if mask == 0:
-        return
-    members = ptr(u32)(w.data)[448 + ctz(mask)]
+    """Check masks: a caller is a member of its own, and all members that live are here with it."""
+    members = ptr(u32)(w.data) + MEMBERS
     for lane in range(u32(LANES)):
-        if mask & (u32(1) << lane) != 0 and ptr(u32)(w.data)[448 + lane] != members:
-            record_fault(w, BAD_MASK, site, mask)
+        bit = u32(1) << lane
+        if mask & bit == 0:
+            continue
+        if members[lane] & bit == 0:
+            wrong = bit
+            for other in range(u32(LANES)):
+                if mask & ~members[other] & (u32(1) << other) != 0:
+                    wrong |= u32(1) << other
+            record_fault(w, BAD_MASK, site, wrong)
             return
-    w.predicate = members
-    if members & mask != mask:
-        record_fault(w, BAD_MASK, site, mask & ~members)
-        return
-    if members & ~mask & w.live != 0:
-        # members that are alive but elsewhere: the lanes here would read what nobody gives
-        record_fault(w, INACTIVE_LANE, site, members & ~mask)
-        return
-    if w.flags != 0:
-        watch.warp_synchronised(w, members)
+        missing = members[lane] & ~mask & w.live
+        if missing != 0:
+            # members that are alive but elsewhere: the lanes here would read what nobody gives
+            record_fault(w, INACTIVE_LANE, site, missing)
+            return
+        for other in range(u32(LANES)):
+            if members[lane] & mask & (u32(1) << other) != 0 and members[other] != members[lane]:
+                record_fault(w, BAD_MASK, site, bit | (u32(1) << other))
+                return
+
+
+MEMBERS = 448  # where a member mask operand lies in Warp.data, counted in 32-bit words
+
+
+@native
+def members_are_all(w: ptr(Warp)) -> void:
+    """Note that all lanes are members, where that is known without looking."""
+    for lane in range(u32(LANES)):
+        ptr(u32)(w.data)[MEMBERS + lane] = FULL
+
+
+@native
+def vote_lanes(w: ptr(Warp), mask: u32, lanes: u32, mode: u32) -> void:
+    """``vote``: 0 any, 1 all, 2 uniform (to `predicate`), 3 ballot (to component 3)."""
+    members = ptr(u32)(w.data) + MEMBERS
+    result = ptr(u32)(w.data) + 192
+    truth = u32(0)
+    for lane in range(u32(LANES)):
+        group = members[lane] & mask
+        votes = lanes & group
+        result[lane] = votes
+        some = votes != 0
+        every = votes == group
+        if (mode == 0 and some) or (mode == 1 and every) or (mode == 2 and (every or not some)):
+            truth |= u32(1) << lane
+    w.predicate = truth
+
+
+@native
+def elect_leader(w: ptr(Warp), mask: u32) -> void:
+    """``elect``: the lowest member leads; its number goes to component 3."""
+    members = ptr(u32)(w.data) + MEMBERS
+    result = ptr(u32)(w.data) + 192
+    leaders = u32(0)
+    for lane in range(u32(LANES)):
+        group = members[lane] & mask
+        result[lane] = ctz(group)
+        if group != 0 and ctz(group) == lane:
+            leaders |= u32(1) << lane
+    w.predicate = leaders
 
 
 @native
 def shuffle(w: ptr(Warp), site: u32, mask: u32, mode: u32, poison: u32) -> u32:
     """``shfl``: value, b and c in components 0-2, result in 3, in-range lanes in `predicate`."""
     value = ptr(u32)(w.data)
+    members = value + MEMBERS
     inside = u32(0)
     spoiled = u32(0)
     missing = u32(0)
@@ -533,7 +579,7 @@ def shuffle(w: ptr(Warp), site: u32, mask: u32, mode: u32, poison: u32) -> u32:
             source = lane
         else:
             inside |= u32(1) << lane
-        if mask & (u32(1) << source) == 0:
+        if mask & members[lane] & (u32(1) << source) == 0:
             missing |= u32(1) << lane
         value[192 + lane] = value[source]
         if poison & (u32(1) << source) != 0:
@@ -551,19 +597,20 @@ def shuffle(w: ptr(Warp), site: u32, mask: u32, mode: u32, poison: u32) -> u32:
 def match_values(w: ptr(Warp), mask: u32, every: u32) -> void:
     """``match``: 64-bit values in component 0, masks of equal lanes in component 3."""
     value = w.data
+    members = ptr(u32)(w.data) + MEMBERS
     result = ptr(u32)(w.data) + 192
     agree = u32(0)
     for lane in range(u32(LANES)):
+        group = members[lane] & mask
         if mask & (u32(1) << lane) == 0:
             continue
         same = u32(0)
         for other in range(u32(LANES)):
-            if mask & (u32(1) << other) != 0 and value[other] == value[lane]:
+            if group & (u32(1) << other) != 0 and value[other] == value[lane]:
                 same |= u32(1) << other
         if every != 0:
-            all_ = same == mask
-            result[lane] = mask if all_ else u32(0)
-            if all_:
+            result[lane] = group if same == group else u32(0)
+            if same == group:
                 agree |= u32(1) << lane
         else:
             result[lane] = same
@@ -571,13 +618,21 @@ def match_values(w: ptr(Warp), mask: u32, every: u32) -> void:
 
 
 @native
-def reduce_lanes(w: ptr(Warp), mask: u32, op: u32, signed: u32) -> u32:
-    """``redux``: add, min, max, and, or, xor over the active lanes of component 0."""
+def reduce_lanes(w: ptr(Warp), mask: u32, op: u32, signed: u32) -> void:
+    """``redux``: add, min, max, and, or, xor over the members of each lane; to component 3."""
+    for lane in range(u32(LANES)):
+        group = ptr(u32)(w.data)[MEMBERS + lane] & mask
+        if mask & (u32(1) << lane) != 0:
+            (ptr(u32)(w.data))[192 + lane] = _reduce_group(w, group, op, signed)
+
+
+@native
+def _reduce_group(w: ptr(Warp), group: u32, op: u32, signed: u32) -> u32:
     value = ptr(u32)(w.data)
     result = u32(0)
     first = True
     for lane in range(u32(LANES)):
-        if mask & (u32(1) << lane) == 0:
+        if group & (u32(1) << lane) == 0:
             continue
         x = value[lane]
         if first:

@@ -480,6 +480,12 @@ class Lowering(Text):
             return self.launch_field("grid", extra=4 * number)
         if base == "%is_explicit_cluster":
             return Val("u", "pred", "false")
+        if base in ("%envreg1", "%envreg2"):
+            # high and low half of the address of the workspace in which grids synchronise
+            whole = self.launch_field("workspace", "i64")
+            if base == "%envreg1":
+                whole = self.map("lshr {T} {0}, {1}", whole, Val("u", "i64", "32"), out="i64")
+            return whole
         if base.startswith("%envreg"):
             return Val("u", "i32", "0")
         raise self.unsupported(f"the special register {name}")

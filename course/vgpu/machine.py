@@ -217,6 +217,10 @@ class _Run:
         padded = np.frombuffer(params.ljust(size, b"\0"), np.uint8)
         machine.arena.write(self.params, padded, read_only=True)
         arena = machine.arena
+        self.cooperative = options.cooperative or kernel.synchronises_grid
+        # as NVIDIA's cooperative_groups expects it: its own size, and the barrier
+        self.workspace = arena.allocate(64, "the grid's workspace")
+        arena.write(self.workspace, np.array([64] + [0] * 15, np.uint32))
         self.log = np.zeros(_LOG_WORDS, np.uint64)
         self.detector = Detector(kernel, self.blocks, self.warps, arena) if options.races else None
         self.launch = np.zeros(1, Launch.dtype)
@@ -224,7 +228,7 @@ class _Run:
         self._fill(
             self.launch[0],
             arena=arena.bytes, shadow=arena.shadow, arena_size=len(arena.bytes),
-            params=arena.bytes.ctypes.data + self.params - GLOBAL_BASE, params_address=self.params,
+            params=arena.bytes.ctypes.data + self.params - GLOBAL_BASE, params_address=self.params, workspace=self.workspace,
             sites=kernel.sites, fast=kernel.fast, masked=kernel.masked,
             conversions=kernel.conversions, conversion_starts=kernel.conversion_starts,
             exits=kernel.exits, grid=grid, block=block, warps=self.warps, threads=block[0] * block[1] * block[2],
@@ -282,19 +286,20 @@ class _Run:
 
     def close(self) -> None:
         """Give the parameter block back."""
+        self.machine.arena.free(self.workspace)
         self.machine.arena.free(self.params)
 
     def _workers(self) -> int:
         """Blocks run side by side only if nothing they do depends on the order."""
         options = self.options
         plain = options.schedule == "round-robin" and not (
-            options.counters or options.races or options.cooperative or self.kernel.ordered
+            options.counters or options.races or self.cooperative or self.kernel.ordered
         )
         heavy = self.blocks * self.warps >= 256
         return min(os.cpu_count() or 1, self.blocks, 16) if plain and heavy else 1
 
     def _resident(self) -> int:
-        if self.options.cooperative:
+        if self.cooperative:
             return self.blocks
         # blocks that wait for each other must be there together, as many as a GPU would hold
         return min(self.blocks, 64) if self.kernel.waits else 1

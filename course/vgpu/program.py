@@ -44,6 +44,15 @@ class Kernel:
         """Whether a block may wait for what another block writes."""
         return any(_is_ordered(i) for i in self._instructions())
 
+    @property
+    def synchronises_grid(self) -> bool:
+        """Whether the kernel uses the workspace of cooperative grids, so must be launched as one."""
+        return any(
+            isinstance(o, ptx.Special) and o.name in ("%envreg1", "%envreg2")
+            for i in self._instructions()
+            for o in i.operands
+        )
+
     def _instructions(self) -> Iterator[ptx.Instruction]:
         for block in self.graph.blocks:
             yield from block.instructions

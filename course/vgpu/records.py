@@ -93,6 +93,7 @@ class Launch(Struct):
     warp_base: u32  # bytes before the registers in a warp's record
     symbols: u64  # addresses of the module's variables
     params_address: u64
+    workspace: u64  # where a cooperative grid synchronises
     log: u64
     log_size: u64
     log_used: u64
@@ -250,7 +251,6 @@ class Warp(Struct):
     barrier_count: u32
     barrier_result: u32
     syncing: u32  # lanes that wait for others of their warp
-    sync_members: u32
     convert: u32
     fault: u32
     fault_site: u32
@@ -260,6 +260,7 @@ class Warp(Struct):
     yields: u32
     predicate: u32
     pc: Array(u32, 32)
+    sync_mask: Array(u32, 32)  # whom each lane waits for in __syncwarp
     tid: Array(u32, 96)  # x of all lanes, then y, then z
     origin_site: Array(u32, 32)  # where a lane last loaded something undefined
     origin_address: Array(u64, 32)

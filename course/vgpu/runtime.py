@@ -140,24 +140,28 @@ def exit_some(w: ptr(Warp), lanes: u32, after: u32, block: u32) -> void:
 
 @native
 def sync_warp(w: ptr(Warp), site: u32, mask: u32, after: u32) -> void:
-    """``__syncwarp``: the active lanes wait until all members have arrived."""
-    members = ptr(u32)(w.data)[448]
-    lane = ctz(mask) if mask != 0 else u32(0)
-    members = ptr(u32)(w.data)[i32(448) + i32(lane)]
+    """``__syncwarp``: the active lanes wait until all members of their mask have arrived."""
+    members = ptr(u32)(w.data) + MEMBERS
     active = w.mask if w.fast == 0 else u32(FULL)
-    for k in range(i32(LANES)):
-        if active & (u32(1) << u32(k)) != 0:
-            w.pc[k] = after
-    if mask == 0:
-        return
-    if members & mask != mask:
-        access.record_fault(w, BAD_MASK, site, mask)
-        return
+    for lane in range(i32(LANES)):
+        bit = u32(1) << u32(lane)
+        if active & bit != 0:
+            w.pc[lane] = after
+        if mask & bit != 0:
+            if members[lane] & bit == 0:
+                access.record_fault(w, BAD_MASK, site, mask)
+                return
+            w.sync_mask[lane] = members[lane]
     w.syncing = w.syncing | mask
-    w.sync_members = members
-    if w.syncing & members == members & w.live:
-        w.syncing = w.syncing & ~members
-        watch.warp_synchronised(w, members)
+    for lane in range(i32(LANES)):
+        if w.syncing & (u32(1) << u32(lane)) != 0:
+            group = w.sync_mask[lane]
+            if w.syncing & group == group & w.live:
+                w.syncing = w.syncing & ~group
+                watch.warp_synchronised(w, group)
+
+
+MEMBERS = 448  # where a member mask operand lies in Warp.data, counted in 32-bit words
 
 
 # --- fast and masked versions

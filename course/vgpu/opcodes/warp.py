@@ -9,16 +9,20 @@ from ..ptx import Instruction, Pair
 _SHUFFLE = {"idx": 0, "up": 1, "down": 2, "bfly": 3}
 
 
-def _member_mask(e: Lowering, i: Instruction, operand: int) -> tuple[int, str]:
-    """Check the mask operand of a ``.sync`` instruction; return the site and the active lanes."""
+def _member_mask(e: Lowering, i: Instruction, operand: int) -> tuple[int, str, bool]:
+    """Check the mask operand of a ``.sync`` instruction.
+
+    Returns the site, the active lanes, and whether all 32 lanes are known to be members. Lanes with
+    different masks may run one instruction together: each group is a world of its own.
+    """
     members = e.source(i.operands[operand], "b32")
     site, mask = e.make_site(SiteInfo()), e.active()
     if e.fast and members.kind == "u" and members.text == "-1" and i.guard is None:
-        return site, mask
+        return site, mask, True
     e.put(7, members)
     e.runtime("void", "check_members", f"i32 {site}", f"i32 {mask}")
     e.check_fault()
-    return site, mask
+    return site, mask, False
 
 
 @opcode("shfl")
@@ -33,7 +37,9 @@ def shuffle(e: Lowering, i: Instruction) -> None:
         if isinstance(destination, Pair)
         else (destination, None)
     )
-    site, mask = _member_mask(e, i, 4)
+    site, mask, everybody = _member_mask(e, i, 4)
+    if everybody:
+        e.runtime("void", "members_are_all")
     if e.fast and value.kind == "u":
         # all lanes hold the same: whatever is read, it is that
         value = Val("v", value.type, e.vector(value))
@@ -59,21 +65,30 @@ def vote(e: Lowering, i: Instruction) -> None:
     """``vote.sync.{all,any,uni}.pred p, a, m`` and ``vote.sync.ballot.b32 d, a, m``."""
     e.need(i.mods[0] == "sync", "vote without .sync (removed after sm_70)")
     predicate = e.source(i.operands[1], "pred")
-    _, mask = _member_mask(e, i, 2)
-    lanes = e.fresh(f"and i32 {e.mask(predicate)}, {mask}")
+    _, mask, everybody = _member_mask(e, i, 2)
     mode = i.mods[1]
-    if mode == "ballot":
-        e.write(i.operands[0], Val("u", "i32", lanes))
+    if everybody:
+        e.write(i.operands[0], _vote_of_all(e, mode, e.mask(predicate)))
         return
-    some = e.fresh(f"icmp ne i32 {lanes}, 0")
-    every = e.fresh(f"icmp eq i32 {lanes}, {mask}")
-    if mode == "any":
-        result = some
-    elif mode == "all":
-        result = every
+    e.runtime("void", "vote_lanes", f"i32 {mask}", f"i32 {e.mask(predicate)}", f"i32 {_VOTE[mode]}")
+    if mode == "ballot":
+        e.write(i.operands[0], e.get(3, "i32"))
     else:
-        result = e.fresh(f"or i1 {every}, {e.fresh(f'xor i1 {some}, true')}")
-    e.write(i.operands[0], Val("u", "pred", result))
+        e.write(i.operands[0], Val("v", "pred", e.load_field("predicate")))
+
+
+_VOTE = {"any": 0, "all": 1, "uni": 2, "ballot": 3}
+
+
+def _vote_of_all(e: Lowering, mode: str, lanes: str) -> Val:
+    """Return the vote of a warp whose 32 lanes all take part: one result for all."""
+    if mode == "ballot":
+        return Val("u", "i32", lanes)
+    some = e.fresh(f"icmp ne i32 {lanes}, 0")
+    every = e.fresh(f"icmp eq i32 {lanes}, -1")
+    if mode == "uni":
+        every = e.fresh(f"or i1 {every}, {e.fresh(f'xor i1 {some}, true')}")
+    return Val("u", "pred", some if mode == "any" else every)
 
 
 @opcode("match")
@@ -81,7 +96,9 @@ def match(e: Lowering, i: Instruction) -> None:
     """``match.{any,all}.sync.type d{|p}, a, m``: which lanes hold the same value."""
     kind = i.mods[-1]
     value = e.source(i.operands[1], kind)
-    _, mask = _member_mask(e, i, 2)
+    _, mask, everybody = _member_mask(e, i, 2)
+    if everybody:
+        e.runtime("void", "members_are_all")
     e.put(0, e.widen_plain(value, "i64"))
     every = int("all" in i.mods)
     e.runtime("void", "match_values", f"i32 {mask}", f"i32 {every}")
@@ -102,12 +119,14 @@ def reduce(e: Lowering, i: Instruction) -> None:
     e.need(kind in ("u32", "s32", "b32"), "floating-point redux (it needs sm_100a)")
     name = next(m for m in i.mods if m in _REDUX)
     value = e.source(i.operands[1], "b32")
-    site, mask = _member_mask(e, i, 2)
+    _, mask, everybody = _member_mask(e, i, 2)
+    if everybody:
+        e.runtime("void", "members_are_all")
     e.put(0, value)
-    text = e.runtime(
-        "i32", "reduce_lanes", f"i32 {mask}", f"i32 {_REDUX[name]}", f"i32 {int(kind == 's32')}"
+    e.runtime(
+        "void", "reduce_lanes", f"i32 {mask}", f"i32 {_REDUX[name]}", f"i32 {int(kind == 's32')}"
     )
-    e.write(i.operands[0], Val("u", "i32", text))
+    e.write(i.operands[0], e.get(3, "i32"))
 
 
 @opcode("activemask")
@@ -119,13 +138,10 @@ def active_mask(e: Lowering, i: Instruction) -> None:
 @opcode("elect")
 def elect(e: Lowering, i: Instruction) -> None:
     """``elect.sync d|p, membermask``: the lowest member is the leader."""
-    members = e.source(i.operands[1], "b32")
-    site, mask = e.make_site(SiteInfo()), e.active()
-    e.put(7, members)
-    e.runtime("void", "check_members", f"i32 {site}", f"i32 {mask}")
-    e.check_fault()
-    leader = e.call("llvm.cttz", Val("u", "i32", mask), out="i32", extra="i1 false")
+    _, mask, everybody = _member_mask(e, i, 1)
+    if everybody:
+        e.runtime("void", "members_are_all")
+    e.runtime("void", "elect_leader", f"i32 {mask}")
     destination = i.operands[0]
-    e.write(destination.first, leader)
-    lanes = e.fresh(f"shl i32 1, {leader.text}")
-    e.write(destination.second, Val("v", "pred", lanes))
+    e.write(destination.first, e.get(3, "i32"))
+    e.write(destination.second, Val("v", "pred", e.load_field("predicate")))
