@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from course import Problem, environment
 
 #: Each is a module of course.commands with HELP, add_arguments(parser) and run(args) -> exit code.
-COMMANDS = ("lab", "test", "doctor", "start", "check", "release", "grade", "tidy")
+COMMANDS = ("lab", "test", "doctor", "start", "check", "release", "grade", "tidy", "bench")
 
 #: What runs where the packages are not there yet.
 WITHOUT_ENVIRONMENT = ("doctor",)

@@ -1,6 +1,7 @@
 """The virtual GPU: loads PTX, runs kernels, reports faults, counts."""
 
 import os
+import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
@@ -68,10 +69,21 @@ class Options:
 
 @dataclass
 class Result:
-    """What a launch leaves behind: counts if they were asked for, and what threads printed."""
+    """What a launch leaves behind.
+
+    Attributes
+    ----------
+    counts : Counts or None
+        If they were asked for.
+    printed : list of str
+        What threads printed.
+    seconds : float
+        How long the blocks ran, without compiling and without copying arrays.
+    """
 
     counts: Counts | None
     printed: list[str]
+    seconds: float
 
 
 @dataclass
@@ -259,11 +271,13 @@ class _Run:
             (place.ctypes.data, min(resident, int(last - first)), int(first), int(last))
             for place, first, last in zip(places, bounds[:-1], bounds[1:], strict=True)
         ]
+        start = time.perf_counter()
         if workers == 1:
             codes = [run(*jobs[0])]
         else:
             with ThreadPoolExecutor(workers) as pool:
                 codes = list(pool.map(lambda job: run(*job), jobs))
+        seconds = time.perf_counter() - start
         for code, place, launch in zip(codes, places, launches, strict=True):
             if code == records.FAULT:
                 raise self._fault(place, launch)
@@ -282,7 +296,7 @@ class _Run:
             if self.options.counters
             else None
         )
-        return Result(counts, printed)
+        return Result(counts, printed, seconds)
 
     def close(self) -> None:
         """Give the parameter block back."""

@@ -1,0 +1,23 @@
+"""``bench``: measure ours beside its peers."""
+
+import argparse
+from pathlib import Path
+
+HELP = "measure ours beside its peers, in one run"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments of ``bench``."""
+    parser.add_argument("name", metavar="NAME", help="which benchmark; a wrong name lists them")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write the records there too")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Run a benchmark and print its table; return the exit code."""
+    from course import bench
+
+    result = bench.measure(args.name)
+    print(bench.table(result))
+    if args.json:
+        bench.write(result, args.json)
+    return 0
