@@ -159,6 +159,7 @@ class CudaDevice(Device):
         block: tuple[int, int, int],
         shared: int,
         buffers: Sequence[Scalar | Array | Pointer],
+        cooperative: bool = False,
     ) -> None:
         """Run a kernel from a cubin; see `Device.launch`."""
         with self._primary_context():
@@ -167,11 +168,12 @@ class CudaDevice(Device):
             self._check_fit(function, entry, block, shared)
             self._grant(function, entry, shared)
             arrays = [b for b in buffers if isinstance(b, Array)]
+            how = function, entry, grid, block, shared, cooperative, stream, buffers
             if not arrays:
-                self._start(function, entry, grid, block, shared, stream, buffers, {})
+                self._start(*how, {})
                 return
             with self._copies(arrays, stream) as addresses:
-                self._start(function, entry, grid, block, shared, stream, buffers, addresses)
+                self._start(*how, addresses)
                 self._finish(entry, arrays, addresses, stream)
 
     # --- one launch, step by step -----------------------------------------------------------------
@@ -257,6 +259,7 @@ class CudaDevice(Device):
         grid: tuple[int, int, int],
         block: tuple[int, int, int],
         shared: int,
+        cooperative: bool,
         stream: Any,
         buffers: Sequence[Scalar | Array | Pointer],
         addresses: dict[int, int],
@@ -264,7 +267,11 @@ class CudaDevice(Device):
         values = [self._value(buffer, addresses) for buffer in buffers]
         pointers = (ctypes.c_void_p * len(values))(*map(ctypes.addressof, values))
         where = ctypes.addressof(pointers) if values else 0
-        answer = self._cuda.cuLaunchKernel(function.handle, *grid, *block, shared, stream, where, 0)
+        shape = function.handle, *grid, *block, shared, stream, where
+        if cooperative:
+            answer = self._cuda.cuLaunchCooperativeKernel(*shape)
+        else:
+            answer = self._cuda.cuLaunchKernel(*shape, 0)
         self._get(answer, entry)
         if entry not in self._unfinished:
             self._unfinished.append(entry)

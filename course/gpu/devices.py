@@ -102,6 +102,7 @@ class Device(abc.ABC):
         block: tuple[int, int, int],
         shared: int,
         buffers: Sequence[Scalar | Array | Pointer],
+        cooperative: bool = False,
     ) -> None:
         """Run a kernel. With host arrays among `buffers` it returns when their results are there.
 
@@ -117,6 +118,8 @@ class Device(abc.ABC):
             Bytes of dynamic shared memory.
         buffers : sequence of Scalar, Array or Pointer
             One for each parameter, in order.
+        cooperative : bool
+            All blocks must run at the same time, because they wait for each other.
 
         Raises
         ------

@@ -114,7 +114,9 @@ class Launch:
         buffers = arguments.pack(kernel.places, values, target)
         image = kernel.module.ptx() if target.image == "ptx" else self._machine_code(target)
         try:
-            target.launch(image, kernel.entry, self.grid, self.block, self.shared, buffers)
+            cooperative = kernel.module.entry(kernel.entry).cooperative
+            shape = self.grid, self.block, self.shared
+            target.launch(image, kernel.entry, *shape, buffers, cooperative)
         except KernelFault as fault:
             # devices know line numbers, not the text of the lines
             source = kernel.module.name, kernel.module.source

@@ -41,12 +41,15 @@ class Entry:
         The largest block that ``__launch_bounds__`` promises.
     exact_threads : int or None
         The only block size that ``__block_size__`` allows.
+    cooperative : bool
+        Whether it synchronises the grid (``cooperative_groups``), so must be launched as a whole.
     """
 
     name: str
     slots: tuple[Slot, ...]
     most_threads: int | None
     exact_threads: int | None
+    cooperative: bool = False
 
 
 @dataclass(frozen=True)
@@ -82,13 +85,16 @@ _PARAM = re.compile(
 def entries(ptx: str) -> dict[str, Entry]:
     """Return the kernels of a PTX module by name, in its order."""
     found = {}
-    for name, parameters, directives in _ENTRY.findall(ptx):
+    for match in _ENTRY.finditer(ptx):
+        name, parameters, directives = match.groups(default="")
         slots = []
         for align, kind, bits, count in _PARAM.findall(parameters):
             size = int(bits) // 8 * int(count or 1)
             slots.append(Slot(kind, size, int(align or size)))
         most, exact = (_threads(directives, word) for word in ("maxntid", "reqntid"))
-        found[name] = Entry(name, tuple(slots), most, exact)
+        # the workspace of a cooperative grid is found through these registers
+        body = ptx[match.end() : ptx.find("\n}", match.end())]
+        found[name] = Entry(name, tuple(slots), most, exact, "%envreg" in body)
     return found
 
 

@@ -73,6 +73,7 @@ class VirtualDevice(Device):
         block: tuple[int, int, int],
         shared: int,
         buffers: Sequence[Scalar | Array | Pointer],
+        cooperative: bool = False,
     ) -> None:
         """Run a kernel; see `Device.launch`. What it prints appears on standard output.
 
@@ -88,7 +89,7 @@ class VirtualDevice(Device):
             memory = _Arrays(self.machine.arena, [b for b in buffers if isinstance(b, Array)])
             try:
                 params = self._parameters(program, entry, buffers, memory)
-                self.run(self.machine, program, entry, grid, block, params, shared)
+                self.run(self.machine, program, entry, grid, block, params, shared, cooperative)
                 memory.copy_back()
             finally:
                 memory.free()
