@@ -25,11 +25,19 @@ def read(path: Path) -> dict[str, Any]:
         If the file is not a notebook of nbformat 4; the message says what was found.
     """
     try:
-        notebook = json.loads(path.read_text(encoding="utf-8-sig"))
+        return parse(path.read_text(encoding="utf-8-sig"))
     except ValueError as error:
-        raise ValueError(f"{path.name} is not a notebook: its JSON breaks off ({error})") from None
+        raise ValueError(f"{path.name} is not a notebook: {error}") from None
+
+
+def parse(text: str) -> dict[str, Any]:
+    """Return the notebook that is written in `text`; see `read`."""
+    try:
+        notebook = json.loads(text)
+    except ValueError as error:
+        raise ValueError(f"its JSON breaks off ({error})") from None
     if not isinstance(notebook, dict) or "cells" not in notebook:
-        raise ValueError(f"{path.name} is not a notebook of nbformat 4: it has no list of cells")
+        raise ValueError("it has no list of cells")
     for cell in notebook["cells"]:
         if isinstance(cell.get("source"), list):
             cell["source"] = "".join(cell["source"])

@@ -28,17 +28,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Grade; return 0 also if some submissions could not be read."""
-    import json
     import os
     import secrets
 
+    from course import notebooks
     from course.grading import grade, release, sets
     from course.grading.cells import Blueprint
     from course.grading.stock import Stock
 
     problem_set = sets.find(args.set)
     folders = grade.students(args.submissions, args.out)
-    blueprint = Blueprint(json.loads(release.build(problem_set)))
+    blueprint = Blueprint(notebooks.parse(release.build(problem_set)))
     seed = os.environ.get("COURSE_SECRET_SEED") or secrets.token_hex(16)
     args.out.mkdir(parents=True, exist_ok=True)
     (args.out / "seed.txt").write_text(seed + "\n", encoding="utf-8")
@@ -53,7 +53,7 @@ def run(args: argparse.Namespace) -> int:
             seed=seed,
             workers=workers,
         )
-    print(grade.report(problem_set.name, entries))
+    print(grade.report(problem_set.name, args.submissions, entries))
     print(
         f"Written to {args.out}: results.json, results.csv, feedback/, submitted/ (what ran), and "
         "seed.txt: set COURSE_SECRET_SEED to what it says to grade with the same inputs again."

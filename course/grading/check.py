@@ -36,8 +36,9 @@ def targets(what: str | None, root: Path = ROOT) -> list[Target]:
     if what is None:
         started = [Target(s.work, s) for s in sets.all_sets(root) if s.work.exists()]
         if not started:
+            first = next(iter(sets.all_sets(root))).name
             raise Problem(
-                "You have not started a problem set. Begin with: python3 -m course start ps2"
+                f"You have not started a problem set. Begin with: python3 -m course start {first}"
             )
         return started
     path = Path(what)

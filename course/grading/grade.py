@@ -22,6 +22,9 @@ from course.grading.repair import Submission, Unreadable
 
 Entry = dict[str, Any]
 
+#: Folders that other programs leave among the students'.
+NOBODY = {".git", ".ipynb_checkpoints", "__MACOSX"}
+
 
 def grade(
     name: str,
@@ -88,7 +91,9 @@ def students(submissions: Path, out: Path) -> list[Path]:
     found = [
         path
         for path in sorted(submissions.iterdir())
-        if path.is_dir() and not path.name.startswith(".") and path.resolve() != out.resolve()
+        if (path.is_dir() or path.is_symlink())
+        and path.name not in NOBODY
+        and path.resolve() != out.resolve()
     ]
     if not found:
         raise Problem(
@@ -170,7 +175,7 @@ def write_csv(path: Path, blueprint: Blueprint, entries: Sequence[Entry]) -> Non
             )
 
 
-def report(name: str, entries: Sequence[Entry]) -> str:
+def report(name: str, submissions: Path, entries: Sequence[Entry]) -> str:
     """Return what an instructor wants to know at once, in a few lines."""
     count = dict.fromkeys(("graded", "repaired", "unreadable"), 0)
     for entry in entries:
@@ -188,6 +193,8 @@ def report(name: str, entries: Sequence[Entry]) -> str:
             f"Automatic points: median {statistics.median(scores):g}, from {min(scores):g} to "
             f"{max(scores):g}, of {entries[0]['max_auto']:g}."
         )
+    if loose := ", ".join(sorted(path.name for path in submissions.glob("*.ipynb"))):
+        lines.append(f"In no student's folder, so not graded: {loose}.")
     waiting = sum(entry["manual_pending"] > 0 for entry in entries)
     if waiting:
         lines.append(f"{waiting} have essays to be graded by hand.")
