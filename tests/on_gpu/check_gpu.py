@@ -449,6 +449,23 @@ def test_the_environment_decides():
         assert message in printed
 
 
+def test_blocks_of_a_grid_meet():
+    source = """#include <cooperative_groups.h>
+    __global__ void reverse(float* a, float* b, int n) {
+        auto grid = cooperative_groups::this_grid();
+        int i = grid.thread_rank();
+        a[i] = i;
+        grid.sync();
+        b[i] = a[n - 1 - i];
+    }"""
+    n = 100 * 128
+    a, b = torch.full((2, n), torch.nan, device="cuda")
+    kernel = gpu.compile(source)["reverse"]
+    kernel[100, 128](a, b, n)
+    torch.testing.assert_close(b, torch.arange(n - 1, -1, -1, device="cuda", dtype=b.dtype))
+    refused(gpu.LaunchError, kernel[100_000, 1024], a, b, n)
+
+
 def test_the_cost_of_a_launch():
     kernel = gpu.compile(SAXPY)["saxpy"]
     x, y = torch.zeros(2, 64, device="cuda")
@@ -482,23 +499,6 @@ def main() -> int:
                 traceback.print_exc()
     print(f"{failures} failed")
     return failures
-
-
-def test_blocks_of_a_grid_meet():
-    source = """#include <cooperative_groups.h>
-    __global__ void reverse(float* a, float* b, int n) {
-        auto grid = cooperative_groups::this_grid();
-        int i = grid.thread_rank();
-        a[i] = i;
-        grid.sync();
-        b[i] = a[n - 1 - i];
-    }"""
-    n = 100 * 128
-    a, b = torch.full((2, n), torch.nan, device="cuda")
-    kernel = gpu.compile(source)["reverse"]
-    kernel[100, 128](a, b, n)
-    torch.testing.assert_close(b, torch.arange(n - 1, -1, -1, device="cuda", dtype=b.dtype))
-    say(refused(gpu.LaunchError, kernel[100_000, 1024], a, b, n))
 
 
 if __name__ == "__main__":
