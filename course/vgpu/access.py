@@ -254,7 +254,7 @@ def mem_load(w: ptr(Warp), site: u32, mask: u32) -> u32:
 
 @native
 def mem_store(w: ptr(Warp), site: u32, mask: u32) -> void:
-    """Store for the lanes in `mask`. Undefined values stay undefined, and may not leave the block."""
+    """Store for the lanes in `mask`; values that nobody defined may not leave the block."""
     launch = ptr(Launch)(w.launch)
     s = ptr(Site)(launch.sites) + site
     if mask == 0:
@@ -391,11 +391,8 @@ def _combine(op: u32, kind: u32, size: u32, old: u64, b: u64, c: u64) -> u64:
         return _float_extreme(op, kind, old, b)
     if op == 0:
         return old + b
-    less = u32(0)
-    if kind & 1 != 0:
-        less = _signed_less(b, old, size)
-    else:
-        less = 1 if b < old else 0
+    unsigned = u32(1) if b < old else u32(0)
+    less = _signed_less(b, old, size) if kind & 1 != 0 else unsigned
     if op == 1:
         return b if less != 0 else old
     return old if less != 0 else b
@@ -469,7 +466,7 @@ def mem_atomic(w: ptr(Warp), site: u32, mask: u32) -> u32:
 
 @native
 def fence(w: ptr(Warp), mask: u32, level: u32) -> void:
-    """A memory fence; only the race detector cares."""
+    """Note a memory fence: only the race detector cares."""
     if w.flags != 0 and mask != 0:
         watch.fenced(w, mask, level)
 

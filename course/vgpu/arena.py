@@ -1,4 +1,4 @@
-"""Global memory of the virtual GPU: one arena of bytes, and a shadow that knows each byte's state."""
+"""Global memory of the virtual GPU: one arena of bytes, and a shadow with each byte's state."""
 
 from dataclasses import dataclass
 
@@ -65,7 +65,7 @@ class Arena:
         return address
 
     def _place(self, size: int) -> int:
-        """Return where `size` bytes fit: behind all others, or in a gap before memory has to grow."""
+        """Return where `size` bytes fit: behind all others, or in a gap before memory grows."""
         behind = _aligned(self.top)
         if behind + size + REDZONE <= len(self.bytes):
             return behind
@@ -126,7 +126,7 @@ class Arena:
         return nearest, address - nearest.address
 
     def find_wrapped(self, address: int) -> tuple[Allocation, int] | None:
-        """Return the allocation and negative index whose unsigned 32-bit form leads to `address`."""
+        """Return allocation and negative index whose unsigned 32-bit form leads to `address`."""
         for allocation in self.allocations.values():
             size = allocation.dtype.itemsize
             offset = address - allocation.address - (size << 32)

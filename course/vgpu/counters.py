@@ -22,8 +22,9 @@ CLASSES = {
     **dict.fromkeys(("membar", "fence"), "fence"),
     **dict.fromkeys(("rcp", "sqrt", "rsqrt", "ex2", "lg2", "sin", "cos", "tanh"), "special"),
 }
-_FLOPS = {"add": 1, "sub": 1, "mul": 1, "fma": 2, "mad": 2, "div": 1, "rcp": 1, "sqrt": 1, "rsqrt": 1,
-          "ex2": 1, "lg2": 1, "sin": 1, "cos": 1, "tanh": 1, "min": 1, "max": 1}  # fmt: skip
+_FLOPS = {"fma": 2, "mad": 2} | dict.fromkeys(
+    "add sub mul div rcp sqrt rsqrt ex2 lg2 sin cos tanh min max".split(), 1
+)
 _FLOAT_TYPES = {"f16": 1, "bf16": 1, "f32": 1, "f64": 1, "f16x2": 2, "bf16x2": 2}
 
 

@@ -43,8 +43,8 @@ class Fault(RuntimeError):
     ----------
     kind : str
         ``out-of-bounds``, ``misaligned``, ``undefined``, ``read-only``, ``divergent-barrier``,
-        ``barrier-count``, ``deadlock``, ``bad-mask``, ``inactive-lane``, ``race``, ``endless-loop``,
-        ``trap`` or ``assertion``.
+        ``barrier-count``, ``deadlock``, ``bad-mask``, ``inactive-lane``, ``race``,
+        ``endless-loop``, ``trap`` or ``assertion``.
     kernel : str
         The kernel's name.
     place : Place or None
@@ -195,10 +195,11 @@ class Decoder:
         if site is not None and site.instruction is not None:
             details["place"] = place_of(site.instruction.loc, self.files)
             details["instruction"] = site.instruction.text
-        summary = getattr(self, "say_" + name.replace("-", "_"))(site, warp, lanes, details)
+        summary = getattr(self, "_say_" + name.replace("-", "_"))(site, warp, lanes, details)
         return Fault(name, summary, **details)
 
     def site(self, number: int) -> SiteInfo | None:
+        """Return what a site number of the runtime stands for."""
         return self.layout.sites[number] if number < len(self.layout.sites) else None
 
     # --- what an address means
@@ -245,6 +246,7 @@ class Decoder:
         return Target(f"{where} {clean}{element}")
 
     def global_target(self, address: int, size: int) -> Target:
+        """Name what `size` bytes at an address of global memory belong to."""
         found = self.arena.find(address)
         if address < records.GLOBAL_BASE or found is None:
             if address < 1 << 16:
@@ -272,7 +274,7 @@ class Decoder:
 
     # --- one sentence for each kind of fault
 
-    def say_out_of_bounds(
+    def _say_out_of_bounds(
         self, site: SiteInfo, warp: np.void, lanes: tuple[int, ...], details: dict
     ) -> str:
         target = self.target(site, int(warp["address"][lanes[0]]))
@@ -290,7 +292,7 @@ class Decoder:
             )
         return f"{self.kernel} {verb} {target.what}{extent}{missed}"
 
-    def say_misaligned(
+    def _say_misaligned(
         self, site: SiteInfo, warp: np.void, lanes: tuple[int, ...], details: dict
     ) -> str:
         address = int(warp["address"][lanes[0]])
@@ -299,9 +301,10 @@ class Decoder:
         details["hint"] = (
             "a vector type such as float4 needs an address that is a multiple of its size"
         )
-        return f"{self.kernel} accesses {size} bytes at an address that is {address % size} bytes past a multiple of {size}"
+        past = f"{address % size} bytes past a multiple of {size}"
+        return f"{self.kernel} accesses {size} bytes at an address that is {past}"
 
-    def say_undefined(
+    def _say_undefined(
         self, site: SiteInfo, warp: np.void, lanes: tuple[int, ...], details: dict
     ) -> str:
         lane = lanes[0]
@@ -316,7 +319,7 @@ class Decoder:
         if origin is not None and origin.instruction is not None and origin is not site:
             details["other"] = place_of(origin.instruction.loc, self.files)
         details["hint"] = (
-            "is it written by every thread that should, and is there a barrier between writing and reading?"
+            "is it written by every thread that should, and is there a barrier before it is read?"
         )
         what = (
             f"the value of {read.what}, which nobody has written"
@@ -325,13 +328,13 @@ class Decoder:
         )
         return f"{self.kernel} {_use(item)} {what}"
 
-    def say_read_only(
+    def _say_read_only(
         self, site: SiteInfo, warp: np.void, lanes: tuple[int, ...], details: dict
     ) -> str:
         details["target"] = self.target(site, int(warp["address"][lanes[0]]))
         return f"{self.kernel} writes {details['target'].what}, which is constant"
 
-    def say_divergent_barrier(
+    def _say_divergent_barrier(
         self, site: SiteInfo, warp: np.void, lanes: tuple[int, ...], details: dict
     ) -> str:
         live = int(warp["live"])
@@ -340,41 +343,43 @@ class Decoder:
             "__syncthreads() must be reached by all threads of the block: move it out of the if"
         )
         return (
-            f"{len(lanes)} lanes of a warp of {self.kernel} are at a barrier while {len(missing)} others "
-            f"(lane {missing[0]} first) are elsewhere"
+            f"{len(lanes)} lanes of a warp of {self.kernel} are at a barrier while "
+            f"{len(missing)} others (lane {missing[0]} first) are elsewhere"
         )
 
-    def say_barrier_count(
+    def _say_barrier_count(
         self, site: SiteInfo, warp: np.void, lanes: tuple[int, ...], details: dict
     ) -> str:
         details["hint"] = (
-            "a named barrier has a number from 0 to 15 and one thread count, a multiple of 32, for all"
+            "a named barrier has a number from 0 to 15 and one thread count, a multiple of 32"
         )
         return f"threads of {self.kernel} do not agree about a barrier's number or thread count"
 
-    def say_bad_mask(
+    def _say_bad_mask(
         self, site: SiteInfo, warp: np.void, lanes: tuple[int, ...], details: dict
     ) -> str:
         details["hint"] = (
-            "the mask names the lanes that take part; each caller must be in it, and all must pass the same"
+            "the mask names the lanes that take part: each caller is in it, and all pass the same"
         )
-        return f"the member mask of a warp operation of {self.kernel} does not name the lanes that call it"
+        return f"the mask of a warp operation of {self.kernel} does not name the lanes that call it"
 
-    def say_inactive_lane(
+    def _say_inactive_lane(
         self, site: SiteInfo, warp: np.void, lanes: tuple[int, ...], details: dict
     ) -> str:
         if site.instruction.opcode == "shfl":
             details["hint"] = "a shuffle can only read from lanes that execute it too"
         else:
             details["hint"] = (
-                "are some lanes in another branch? take the operation out of the if, or name only these lanes"
+                "are some lanes in another branch? take it out of the if, or name only these lanes"
             )
         return f"a warp operation of {self.kernel} needs lane {lanes[0]}, which does not take part"
 
-    def say_trap(self, site: SiteInfo, warp: np.void, lanes: tuple[int, ...], details: dict) -> str:
+    def _say_trap(
+        self, site: SiteInfo, warp: np.void, lanes: tuple[int, ...], details: dict
+    ) -> str:
         return f"{self.kernel} stopped itself (trap)"
 
-    def say_assertion(
+    def _say_assertion(
         self, site: SiteInfo, warp: np.void, lanes: tuple[int, ...], details: dict
     ) -> str:
         texts = []
@@ -384,13 +389,13 @@ class Decoder:
         line = int(warp["data"][64 + lanes[0]])
         return f"assertion failed in {self.kernel}: {texts[0]} ({texts[1]}, line {line})"
 
-    def say_endless_loop(
+    def _say_endless_loop(
         self, site: SiteInfo, warp: np.void, lanes: tuple[int, ...], details: dict
     ) -> str:
         details["hint"] = "does the loop's condition ever change for this thread?"
         return f"{self.kernel} runs in a loop that does not end"
 
-    def say_deadlock(
+    def _say_deadlock(
         self, site: SiteInfo, warp: np.void, lanes: tuple[int, ...], details: dict
     ) -> str:
         details["hint"] = "every thread that has not ended must reach the same barrier"

@@ -42,7 +42,7 @@ class Code:
     """A compiled LLVM module; keeps its machine code alive."""
 
     def __init__(self, text: str, level: int) -> None:
-        """Compile `text`, or take the object file of an earlier run. `level`: 0 quick, 2 optimised."""
+        """Compile `text` (level 0 quickly, 2 well), or take the object file of an earlier run."""
         key = hashlib.sha256(f"{_VERSION} {level}\n{text}".encode()).hexdigest()[:40]
         path = cache_folder() / f"{key}.o"
         target = llvm.Target.from_default_triple()

@@ -40,11 +40,12 @@ class Options:
     Attributes
     ----------
     schedule : str
-        ``round-robin``, ``reverse``, ``random`` (by `seed`) or ``greedy`` (one warp as far as it gets).
+        ``round-robin``, ``reverse``, ``random`` (by `seed`) or ``greedy`` (one warp as far as it
+        gets).
     counters, races : bool
         Count memory traffic; look for races.
     fast : bool
-        Use the fast version of kernels where it is safe. Without it every step takes the masked way.
+        Use the fast version of kernels where it is safe. Without it all goes the masked way.
     cooperative : bool
         All blocks run at once, turn by turn, so that they can wait for each other.
     patience : int
@@ -165,8 +166,8 @@ class Machine:
         blocks = grid[0] * grid[1] * grid[2]
         if options.races and blocks > MOST_BLOCKS:
             raise LaunchRefused(
-                f"{entry}: races are looked for in grids of up to {MOST_BLOCKS} blocks, and this one "
-                f"has {blocks}"
+                f"{entry}: races are looked for in grids of up to {MOST_BLOCKS} blocks, and this "
+                f"one has {blocks}"
             )
         run = _Run(self, program, kernel, grid, block, params, shared, options)
         try:
@@ -182,17 +183,19 @@ class Machine:
         for what, sizes, most in (("grid", grid, limits.grid), ("block", block, limits.block)):
             if any(not 1 <= size <= limit for size, limit in zip(sizes, most, strict=True)):
                 raise LaunchRefused(
-                    f"{kernel.name}: the {what} {tuple(sizes)} must lie between 1 and {most} in x, y, z"
+                    f"{kernel.name}: the {what} is {tuple(sizes)}, and each size must lie between 1 "
+                    f"and {most}"
                 )
         if threads > limits.threads_per_block:
             raise LaunchRefused(
-                f"{kernel.name}: a block of {threads} threads, and {limits.threads_per_block} is the limit"
+                f"{kernel.name}: a block of {threads} threads, and the limit is "
+                f"{limits.threads_per_block}"
             )
         bounds = kernel.graph.function.directives.get("maxntid")
         if bounds and threads > int(np.prod(bounds)):
             raise LaunchRefused(
-                f"{kernel.name}: a block of {threads} threads, but __launch_bounds__ promised at most "
-                f"{int(np.prod(bounds))}"
+                f"{kernel.name}: a block of {threads} threads, but __launch_bounds__ promised at "
+                f"most {int(np.prod(bounds))}"
             )
         total = kernel.layout.static_shared + shared
         if total > limits.shared_per_block:
@@ -240,10 +243,12 @@ class _Run:
         self._fill(
             self.launch[0],
             arena=arena.bytes, shadow=arena.shadow, arena_size=len(arena.bytes),
-            params=arena.bytes.ctypes.data + self.params - GLOBAL_BASE, params_address=self.params, workspace=self.workspace,
+            params=arena.bytes.ctypes.data + self.params - GLOBAL_BASE, params_address=self.params,
+            workspace=self.workspace,
             sites=kernel.sites, fast=kernel.fast, masked=kernel.masked,
             conversions=kernel.conversions, conversion_starts=kernel.conversion_starts,
-            exits=kernel.exits, grid=grid, block=block, warps=self.warps, threads=block[0] * block[1] * block[2],
+            exits=kernel.exits, grid=grid, block=block, warps=self.warps,
+            threads=block[0] * block[1] * block[2],
             shared_size=layout.static_shared + shared, local_size=layout.local_size,
             record_bytes=layout.record_bytes, flags=flags, schedule=SCHEDULES[options.schedule],
             slice=options.slice, patience=options.patience, dynamic_shared=shared,

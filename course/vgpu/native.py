@@ -1,4 +1,4 @@
-"""A small typed subset of Python, compiled to LLVM IR: the language in which the hardware is written.
+"""A small typed subset of Python, compiled to LLVM IR: what the hardware is written in.
 
 The scheduler, the memory checks and the counters of the virtual GPU must run at native speed and be
 ready at once, also the first time on a machine. Written in this subset they read like Python and
@@ -37,9 +37,11 @@ class Type:
 
     @property
     def bytes(self) -> int:
+        """Size in memory."""
         return -(-self.bits // 8)
 
     def __call__(self, value: Any) -> Any:
+        """Refuse: a conversion has a meaning in native code alone."""
         raise NativeError(f"{self.name}(...) converts inside a native function only")
 
 
@@ -127,6 +129,7 @@ class Native:
     text: str = field(default="", repr=False)
 
     def ir(self) -> str:
+        """Return the function's LLVM text."""
         if not self.text:
             self.text = _Compiler(self).compile()
         return self.text
@@ -137,6 +140,7 @@ class Native:
         return f"define internal void @{self.name}({arguments}) {{\n  ret void\n}}\n"
 
     def __call__(self, *args: Any) -> Any:
+        """Refuse: native code is called by native code."""
         raise NativeError(f"{self.name} is native code: call it from native code")
 
 
@@ -325,9 +329,8 @@ class _Compiler:
             self.emit(f"store {kind.llvm} {self.typed(node, value, kind)}, ptr %l.{target.id}")
         else:
             kind, place = self.place(target)
-            self.emit(
-                f"store {kind.llvm} {self.typed(node, value, kind)}, ptr {place}, align {kind.bytes if kind.bytes < 8 else 8}"
-            )
+            text = self.typed(node, value, kind)
+            self.emit(f"store {kind.llvm} {text}, ptr {place}, align {min(kind.bytes, 8)}")
 
     def do_Return(self, node: ast.Return) -> None:
         if node.value is None:
@@ -695,14 +698,9 @@ def _float_text(value: float, kind: Type) -> str:
     return f"0x{int(np.float64(value).view(np.uint64)):016X}"
 
 
-def ctz(x: Any) -> Any:
-    """Count trailing zero bits (native code only)."""
-    raise NativeError("native code only")
-
-
 def _only_native(*args: Any) -> Any:
     """Stand for a builtin of native code, so that editors and linters know the name."""
     raise NativeError("this is a builtin of native code")
 
 
-clz = popcount = reinterpret = atomic_add = compare_exchange = ctz = _only_native
+ctz = clz = popcount = reinterpret = atomic_add = compare_exchange = _only_native

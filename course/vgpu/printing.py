@@ -12,7 +12,8 @@ _FORMAT = re.compile(r"%([-+ #0]*)(\d+|\*)?(?:\.(\d+|\*))?(hh|h|ll|l|z|t|j)?([di
 def messages(log: np.ndarray, used: int, string: Callable[[int], str]) -> list[str]:
     """Return what the threads of a launch printed, in the order in which they ran.
 
-    `log` holds for each call: block, thread, address of the format, number of argument words, words.
+    `log` holds for each call: block, thread, address of the format, number of argument words, and
+    these words.
     `string` reads a zero-terminated string of the device.
     """
     result, at = [], 0

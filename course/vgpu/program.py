@@ -46,7 +46,7 @@ class Kernel:
 
     @property
     def synchronises_grid(self) -> bool:
-        """Whether the kernel uses the workspace of cooperative grids, so must be launched as one."""
+        """Whether the kernel uses the workspace of cooperative grids: all blocks must be there."""
         return any(
             isinstance(o, ptx.Special) and o.name in ("%envreg1", "%envreg2")
             for i in self._instructions()

@@ -1,7 +1,8 @@
 """PTX text into typed data: modules, functions, variables, instructions with their source lines.
 
 The grammar is that of NVIDIA's "Parallel Thread Execution ISA" (versions 8.x and 9.x), as far as
-compilers emit it. Scopes ``{ }`` are flattened: registers and labels of an inner scope get unique names.
+compilers emit it. Scopes ``{ }`` are flattened: registers and labels of an inner scope get unique
+names.
 """
 
 import re

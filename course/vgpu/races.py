@@ -143,7 +143,7 @@ def _place(w: ptr(Warp), address: u64, create: u32) -> ptr(SyncPlace):
 
 @native
 def _release(w: ptr(Warp), address: u64, strong: u32) -> void:
-    """An atomic or ordered write: publish what the last fence covered (or all, if it is strong)."""
+    """Publish, by an atomic or ordered write, what the last fence covered (or all, if strong)."""
     b = _block(w)
     if strong == 0 and b.fenced[w.index] == 0:
         return
@@ -167,7 +167,7 @@ def _release(w: ptr(Warp), address: u64, strong: u32) -> void:
 
 @native
 def _acquire(w: ptr(Warp), address: u64) -> void:
-    """An atomic or ordered read: learn what was published at this address."""
+    """Learn, by an atomic or ordered read, what was published at this address."""
     p = _place(w, address, 0)
     if u64(p) == 0:
         return

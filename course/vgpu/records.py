@@ -106,8 +106,8 @@ class Launch(Struct):
 class Race(Struct):
     """Two accesses that nothing orders.
 
-    `kind`: 0 read after write, 1 write after write, 2 atomic after write, 3 two lanes at once, 4 write
-    after read.
+    `kind`: 0 read after write, 1 write after write, 2 atomic after write, 3 two lanes at once,
+    4 write after read.
     """
 
     address: u64
@@ -157,8 +157,8 @@ class RaceBlock(Struct):
 class SharedCell(Struct):
     """The last write to a unit of shared memory.
 
-    Behind it lies, for each warp, its last read: clock, site, epoch, lane (and bit 31 if that was an
-    ordered access).
+    Behind it lies, for each warp, its last read: clock, site, epoch, lane (and bit 31 if that was
+    an ordered access).
     """
 
     warp: u32

@@ -1,4 +1,4 @@
-"""What an observer of a launch notes: requests, sectors, wavefronts. Native code (see native.py)."""
+"""What an observer of a launch notes: requests, sectors, wavefronts. Native code."""
 
 from . import races
 from .native import ctz, native, popcount, ptr, u8, u32, u64, void
