@@ -23,7 +23,23 @@ CLASSES = {
     **dict.fromkeys(("rcp", "sqrt", "rsqrt", "ex2", "lg2", "sin", "cos", "tanh"), "special"),
 }
 _FLOPS = {"fma": 2, "mad": 2} | dict.fromkeys(
-    "add sub mul div rcp sqrt rsqrt ex2 lg2 sin cos tanh min max".split(), 1
+    [
+        "add",
+        "sub",
+        "mul",
+        "div",
+        "rcp",
+        "sqrt",
+        "rsqrt",
+        "ex2",
+        "lg2",
+        "sin",
+        "cos",
+        "tanh",
+        "min",
+        "max",
+    ],
+    1,
 )
 _FLOAT_TYPES = {"f16": 1, "bf16": 1, "f32": 1, "f64": 1, "f16x2": 2, "bf16x2": 2}
 

@@ -183,7 +183,7 @@ class Machine:
         for what, sizes, most in (("grid", grid, limits.grid), ("block", block, limits.block)):
             if any(not 1 <= size <= limit for size, limit in zip(sizes, most, strict=True)):
                 raise LaunchRefused(
-                    f"{kernel.name}: the {what} is {tuple(sizes)}, and each size must lie between 1 "
+                    f"{kernel.name}: the {what} is {tuple(sizes)}, and each must lie between 1 "
                     f"and {most}"
                 )
         if threads > limits.threads_per_block:
