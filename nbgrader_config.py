@@ -62,4 +62,4 @@ c.Execute.shutdown_kernel = "immediate"  # nothing of a student's needs to be as
 
 # Feedback and formgrader show what students wrote: as text, never as a page's own HTML.
 c.HTMLExporter.sanitize_html = True
-c.HTMLExporter.preprocessors = ["nbconvert.preprocessors.SanitizeHTML"]
+c.HTMLExporter.preprocessors = ["nbconvert.preprocessors.sanitize.SanitizeHTML"]
