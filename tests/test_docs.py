@@ -7,6 +7,7 @@ import shlex
 import pytest
 
 from course import ROOT, cli, notebooks, syllabus
+from course.grading import release, sets
 
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md"]
 NOTEBOOKS = sorted(ROOT.glob("notebooks/*.ipynb")) + sorted(ROOT.glob("[as]*s/*/*.ipynb"))
@@ -139,6 +140,11 @@ def test_syllabus_knows_every_notebook():
 def test_a_lecture_is_called_as_in_the_syllabus(lecture):
     page = text(ROOT / "notebooks" / f"{lecture.name}.ipynb")
     assert page.splitlines()[0] == f"# {lecture.title}"
+
+
+@pytest.mark.parametrize("problem_set", sets.all_sets(), ids=lambda each: each.name)
+def test_an_assignment_is_what_its_solution_makes(problem_set):
+    assert release.outdated(problem_set) is None, "mend it with: python3 -m course release"
 
 
 # ----------------------------------------------------------------------------------- who may import
