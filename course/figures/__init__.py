@@ -9,6 +9,8 @@ for those who do not see it:
 A figure of one's own gets the same looks inside ``with figures.context():``.
 """
 
+from course.figures.access import access_pattern, describe_access
+from course.figures.banks import bank_map, describe_banks
 from course.figures.charts import flop_breakdown, roofline
 from course.figures.course_map import course_map
 from course.figures.diagrams import MATMULS, attention_shapes, transformer_block
@@ -16,18 +18,25 @@ from course.figures.display import show
 from course.figures.first_kernel import threads_and_elements, unit_chart
 from course.figures.pictures import toolchain
 from course.figures.shares import share_bars, share_curves
+from course.figures.source import describe_source, source_heat
 from course.figures.style import context
 
 __all__ = [
     "MATMULS",
+    "access_pattern",
     "attention_shapes",
+    "bank_map",
     "context",
     "course_map",
+    "describe_access",
+    "describe_banks",
+    "describe_source",
     "flop_breakdown",
     "roofline",
     "share_bars",
     "share_curves",
     "show",
+    "source_heat",
     "threads_and_elements",
     "toolchain",
     "transformer_block",
