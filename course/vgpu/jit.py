@@ -13,7 +13,7 @@ from pathlib import Path
 import llvmlite
 import llvmlite.binding as llvm
 
-from . import access, runtime, watch  # noqa: F401 - their native functions are the runtime
+from . import access, atomics, lanes, runtime, watch  # noqa: F401 - their native functions are the runtime
 from .native import NATIVES, module_ir
 
 llvm.initialize_native_target()

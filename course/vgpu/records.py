@@ -31,6 +31,8 @@ COUNTING, RACES = 1, 2
 
 #: Bytes between the components of a vector operand in Warp.data (32 lanes of up to 8 bytes).
 COMPONENT = 256
+#: Where a member mask operand lies in Warp.data, counted in 32-bit words.
+MEMBERS = 7 * COMPONENT // 4
 
 
 class Site(Struct):

@@ -13,6 +13,7 @@ from .records import (
     FAULT,
     FULL,
     LANES,
+    MEMBERS,
     TO_FAST,
     TO_MASKED,
     YIELD,
@@ -159,9 +160,6 @@ def sync_warp(w: ptr(Warp), site: u32, mask: u32, after: u32) -> void:
             if w.syncing & group == group & w.live:
                 w.syncing = w.syncing & ~group
                 watch.warp_synchronised(w, group)
-
-
-MEMBERS = 448  # where a member mask operand lies in Warp.data, counted in 32-bit words
 
 
 # --- fast and masked versions
