@@ -42,6 +42,10 @@ _MEANING = {
     "CUDA_ERROR_INVALID_ADDRESS_SPACE": (
         f"it used an address of shared or local memory as a global one, or the reverse. {_LOST}"
     ),
+    "CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE": (
+        "its blocks wait for each other, so all must be on the GPU at once, and they do not fit. "
+        "Use fewer blocks, each doing more in a loop."
+    ),
     "CUDA_ERROR_INVALID_PC": f"it jumped to an address that holds no code. {_LOST}",
     "CUDA_ERROR_HARDWARE_STACK_ERROR": f"its call stack overflowed or was overwritten. {_LOST}",
     "CUDA_ERROR_LAUNCH_FAILED": f"it failed for a reason that the driver does not name. {_LOST}",
