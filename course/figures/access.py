@@ -223,9 +223,12 @@ def _draw_strip(sketch: Sketch, asked: Request, strip: _Strip) -> None:
                 [byte for byte in wanted if byte // SECTOR == first // SECTOR]
             ):
                 _rectangle(sketch, strip.place(start, last + 1 - start), style.BLUE)
-        for cell in range(first, first + SECTOR, WORD):
-            edge = "white" if first in moved else style.GREY
-            _rectangle(sketch, strip.place(cell, WORD), edge=edge, line=0.6)
+        x, y, width, height = strip.place(first, SECTOR)
+        edge, parts = "white" if first in moved else style.GREY, range(1, _CELLS)
+        if strip.upright:
+            sketch.axes.hlines([y + n / _CELLS * height for n in parts], x, x + width, edge, lw=0.6)
+        else:
+            sketch.axes.vlines([x + n / _CELLS * width for n in parts], y, y + height, edge, lw=0.6)
     _draw_elements(sketch, asked, strip)
     for first in strip.shown:
         edge, line = (style.INK, 1.8) if first in moved else (style.GREY, 0.8)

@@ -139,7 +139,7 @@ def _caption(asked: Request) -> str:
     each = " each" if len(blamed) > 1 else ""
     return (
         f"{total} wavefronts instead of {len(groups)}: {who} to serve {worst} words{each}, "
-        f"a {worst}-way conflict"
+        f"{'an' if worst in (8, 11, 18) else 'a'} {worst}-way conflict"
     )
 
 
