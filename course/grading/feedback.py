@@ -12,7 +12,7 @@ import jinja2
 
 from course.grading.engine import CellResult, shorten
 from course.grading.repair import Submission
-from course.grading.score import Question
+from course.grading.score import NOT_ANSWERED, Question
 
 #: Of what a cell printed or a student wrote, at most so many characters are shown.
 SHOWN = 20_000
@@ -42,7 +42,10 @@ def page(
     """
     parts = [[*look_at(question, submission, results or {})] for question in questions]
     return TEMPLATE.render(
-        title=title, entry=entry, sections=list(zip(questions, parts, strict=True))
+        title=title,
+        entry=entry,
+        sections=[*zip(questions, parts, strict=True)],
+        not_answered=NOT_ANSWERED,
     )
 
 

@@ -147,7 +147,7 @@ class Match:
         chosen: set[int] = set()
         while more := {i for i, names in own.items() if names & needed} - chosen:
             chosen |= more
-            needed |= set().union(*(cells.uses(self.handed_in[i]) for i in more))
+            needed = set().union(*(cells.uses(self.handed_in[i]) for i in more))
         return sorted(chosen)
 
     def compose(self) -> Notebook:

@@ -11,6 +11,8 @@ from course import notebooks
 from course.grading import intake
 from course.grading.repair import Unreadable
 
+needs_links = pytest.mark.skipif(os.name == "nt", reason="links need a privilege there")
+
 
 def put(path, notebook, **top):
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -117,6 +119,7 @@ def test_a_huge_file(path, blueprint, monkeypatch):
     assert "are not read: clear the outputs" in refused(path, blueprint)
 
 
+@needs_links
 def test_links_are_not_followed(tmp_path, path, blueprint):
     link = tmp_path / "link.ipynb"
     link.symlink_to(path)
@@ -158,6 +161,8 @@ def test_the_folder_may_be_nbgraders(folder, solution, blueprint):
 def test_a_renamed_file_is_found_by_what_is_in_it(folder, solution, blueprint):
     put(folder / "final FINAL (2).ipynb", solution)
     put(folder / "toys.ipynb", {"cells": [toy.free("a", "1")]})
+    for left_over in (".ipynb_checkpoints/x.ipynb", "._toy.ipynb", "y-checkpoint.ipynb"):
+        put(folder / left_over, solution)
     name, flags = chosen(folder, blueprint)
     assert name == "final FINAL (2).ipynb"
     assert flags == ["The file was called 'final FINAL (2).ipynb', not 'toy.ipynb'."]
@@ -185,6 +190,7 @@ def test_a_broken_file_alone_is_chosen_so_that_its_fault_is_named(folder, bluepr
     assert chosen(folder, blueprint)[0] == "toy (1).ipynb"
 
 
+@needs_links
 def test_a_linked_folder(tmp_path, folder, solution, blueprint):
     put(tmp_path / "bob" / "toy.ipynb", solution)
     folder.symlink_to(tmp_path / "bob", target_is_directory=True)

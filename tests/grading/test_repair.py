@@ -157,6 +157,44 @@ def test_cells_that_answers_need_come_along_and_others_do_not(taken):
     assert submission.flags == []
 
 
+def test_a_cell_that_redefines_what_is_not_its_own_stays_behind(taken):
+    def redefining(notebook):
+        cell(notebook, "matmul_flops")["source"] = "def matmul_flops(m, n, k):\n    return f(np, m)"
+        notebook["cells"] += [
+            toy.free("a", "def f(m): pass\ndef matmul_flops(m, n, k): return f(m)"),
+            toy.free("b", "np = None"),
+        ]
+
+    assert not [i for i in ids(taken(redefining)) if i.startswith("own-")]
+
+
+def test_an_answer_is_not_its_own_helper(taken):
+    def half(notebook):
+        cell(notebook, "matmul_flops")["source"] = "# cell: matmul_flops\ntwo = 2"
+        cell(notebook, "ridge")["source"] = "ridge = two"
+
+    submission = taken(half)
+    assert source(submission, "matmul_flops") == "# cell: matmul_flops\ntwo = 2"
+    assert "own-1" not in ids(submission)
+
+
+@pytest.mark.parametrize("handle", ["grade_id", "id", "marker", None])
+def test_one_handle_is_enough_for_a_half_written_answer(taken, handle):
+    def only_one(notebook):
+        for i, each in enumerate(notebook["cells"]):
+            each["id"] = each["id"] if handle == "id" else f"cell-{i}"
+            if handle != "grade_id":
+                each["metadata"] = {}
+            if each["source"].startswith("# cell: ridge"):
+                marker = "# cell: ridge\n" if handle == "marker" else ""
+                each["source"] = f"{marker}ridge = (1"
+
+    submission = taken(only_one)
+    assert submission.missing == (set() if handle else {"ridge"})
+    if handle:
+        assert source(submission, "ridge").endswith("ridge = (1")
+
+
 def test_both_halves_of_a_split_answer_come_along(taken):
     def split(notebook):
         here = at(notebook, "matmul_flops")
