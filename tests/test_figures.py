@@ -203,6 +203,14 @@ def test_attention_writes_every_shape():
     for shape in ("64 × 16", "16 × 48", "64 × 48", "48 × 16"):
         assert shape in words
     assert words.count("98.3 kFLOP") == 2
+    assert "not to scale" in words
+
+
+def test_both_figures_of_attention_scale_the_scores_before_the_softmax():
+    for name in ("attention", "block"):
+        words = " ".join(text.get_text() for text, _ in texts(FIGURES[name]()))
+        assert words.count("/ √d") == 1
+        assert "P = softmax(S)" in words
 
 
 @pytest.mark.parametrize(

@@ -42,6 +42,19 @@ def test_bars_have_the_shares_they_were_given():
     assert len({bar.get_hatch() or "" for bar in bars}) == 2
     words = [text.get_text() for text, _ in texts(figure)]
     assert "x 75.0 %  ·  y 25.0 %" in words
+    assert "x 0.0 %  ·  y 100.0 %" in words
+
+
+def test_bars_in_words():
+    words = figures.describe_bars({"a": {"x": 3, "y": 1}, "b": {"y": 5}})
+    assert words == "a: x 75.0 %, y 25.0 %; b: y 100.0 %"
+
+
+def test_curves_in_words():
+    words = figures.describe_curves({"a": {128: 0.1, 256: 0.5, 1024: 0.625}, "b": {7: 0.25}})
+    a, b = words.split("; ")
+    assert a == "a: 10.0 % at 128, 62.5 % at 1,024, more than half from 1,024"
+    assert b == "b: 25.0 % at 7, 25.0 % at 7, never more than half"
 
 
 def test_curves_differ_by_more_than_colour():

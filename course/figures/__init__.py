@@ -6,6 +6,11 @@ for those who do not see it:
     figure = figures.flop_breakdown({"attention": 2.1e9, "mlp": 4.3e9}, total=6.4e9)
     figures.show(figure, alt="Bar chart: of 6.4 GFLOP, attention does a third, the MLP two thirds.")
 
+What a trace counted is drawn from its plain data, and described from it too:
+
+    load, store = trace.to_dict()["launches"][0]["patterns"]
+    figures.show(figures.access_pattern(load), alt=figures.describe_access(load))
+
 A figure of one's own gets the same looks inside ``with figures.context():``.
 """
 
@@ -17,7 +22,7 @@ from course.figures.diagrams import MATMULS, attention_shapes, transformer_block
 from course.figures.display import show
 from course.figures.first_kernel import threads_and_elements, unit_chart
 from course.figures.pictures import toolchain
-from course.figures.shares import share_bars, share_curves
+from course.figures.shares import describe_bars, describe_curves, share_bars, share_curves
 from course.figures.source import describe_source, source_heat
 from course.figures.style import context
 
@@ -30,6 +35,8 @@ __all__ = [
     "course_map",
     "describe_access",
     "describe_banks",
+    "describe_bars",
+    "describe_curves",
     "describe_source",
     "flop_breakdown",
     "roofline",

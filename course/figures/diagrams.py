@@ -11,7 +11,7 @@ from course.specs import quantity
 #: The matrix products of a transformer block, in their order, as `transformer_block` knows them.
 MATMULS = {
     "qkv": "Q, K, V projections",
-    "scores": "scores  S = Q Kᵀ",
+    "scores": "scores  S = Q Kᵀ / √d",
     "values": "O = P V",
     "out": "output projection",
     "up": "MLP up",
@@ -23,7 +23,7 @@ BLOCK = (
     "LayerNorm",
     "qkv",
     "scores",
-    "P = softmax(S / √d)",
+    "P = softmax(S)",
     "values",
     "out",
     "+",
@@ -115,9 +115,9 @@ def attention_shapes(
     flops: Mapping[str, float] | None = None,
     title: str = "",
 ) -> Figure:
-    """Draw the two products of attention for one head: S = QKᵀ and O = PV, with their shapes.
+    """Draw the two products of attention for one head: S = QKᵀ/√d and O = PV, with their shapes.
 
-    Longer sides are drawn longer, but not to scale.
+    Longer sides are drawn longer, but not to scale, and the figure says so.
 
     Parameters
     ----------
@@ -147,28 +147,29 @@ def attention_shapes(
     sketch = Sketch(8, 5.7)
     if title:
         sketch.text(0.1, 0.2, title, align="left", size=style.LARGE, bold=True)
+    sketch.text(7.9, 0.2, "not to scale", align="right", size=style.SMALL, colour=style.GREY)
     length = {"N_q": n, "N_k": m, "d": d}
     number = {"N_q": queries, "N_k": keys, "d": head_dim}
     rows = (
-        (1.45, "scores", ("Q", "N_q", "d"), ("Kᵀ", "d", "N_k"), ("S", "N_q", "N_k")),
-        (4.25, "values", ("P", "N_q", "N_k"), ("V", "N_k", "d"), ("O", "N_q", "d")),
+        (1.45, "scores", "/ √d =", ("Q", "N_q", "d"), ("Kᵀ", "d", "N_k"), ("S", "N_q", "N_k")),
+        (4.25, "values", "=", ("P", "N_q", "N_k"), ("V", "N_k", "d"), ("O", "N_q", "d")),
     )
-    for middle, key, *matrices in rows:
+    for middle, key, equals, *matrices in rows:
         for x, sign, (name, high, wide) in zip(
-            (1.1, 3.3, 5.5), ("", "×", "="), matrices, strict=True
+            (1.1, 3.3, 5.5), ("", "×", equals), matrices, strict=True
         ):
             _matrix(sketch, x, middle, length[wide], length[high], name)
             shape = f"{number[high]:,} × {number[wide]:,}\n${high}$ × ${wide}$"
             below = middle + length[high] / 2 + 0.28
             sketch.text(x, below, shape, width=2, size=style.SMALL)
-            sketch.text(x - 1.1, middle, sign, size=16)
+            sketch.text(x - 1.1, middle, sign, size=13)
         sketch.text(7.15, middle, "$2\\, N_q N_k d$", size=style.SMALL, colour=style.GREY)
         if key in flops:
             sketch.text(7.15, middle + 0.25, quantity(flops[key], "FLOP", 4), width=1.5)
     start, end = 1.45 + n / 2 + 0.52, 4.25 - n / 2 - 0.08
     turn = 2.9
     sketch.arrow((5.5, start), (5.5, turn), (1.1, turn), (1.1, end))
-    sketch.text(3.3, turn + 0.17, "softmax of each row: P = softmax(S / √d)", size=style.SMALL)
+    sketch.text(3.3, turn + 0.17, "softmax of each row: P = softmax(S)", size=style.SMALL)
     return sketch.figure
 
 

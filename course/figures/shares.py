@@ -1,7 +1,7 @@
 """Shares of a whole: what part of the work is whose, at one size or over many."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
@@ -40,9 +40,9 @@ def share_bars(bars: Mapping[str, Mapping[str, float]], *, title: str = "") -> F
     axes.set(xlim=(0, 1), ylim=(len(bars) - 0.4, -0.55))
     axes.set_axis_off()
     for row, (name, parts) in enumerate(bars.items()):
-        shares = {kind: parts.get(kind, 0.0) / sum(parts.values()) for kind in kinds}
         left = 0.0
-        for index, (kind, share) in enumerate(shares.items()):
+        for index, kind in enumerate(kinds):
+            share = parts.get(kind, 0.0) / sum(parts.values())
             axes.barh(
                 row,
                 share,
@@ -55,12 +55,32 @@ def share_bars(bars: Mapping[str, Mapping[str, float]], *, title: str = "") -> F
             )
             left += share
         axes.text(0, row - 0.24, name, weight="bold", va="bottom")
-        words = "  ·  ".join(f"{kind} {_percent(share)}" for kind, share in shares.items())
-        axes.text(0, row + 0.25, words, size=style.SMALL, va="top")
+        axes.text(0, row + 0.25, "  ·  ".join(_shares(parts, kinds)), size=style.SMALL, va="top")
     figure.legend(loc="outside lower left", ncols=len(kinds), fontsize=style.SMALL)
     if title:
         figure.suptitle(title, x=0.01, ha="left", size=style.LARGE, weight="bold")
     return figure
+
+
+def describe_bars(bars: Mapping[str, Mapping[str, float]]) -> str:
+    """Return in words what `share_bars` draws: the parts of each bar in per cent.
+
+    Parameters
+    ----------
+    bars
+        As for `share_bars`.
+
+    Returns
+    -------
+    str
+        For example ``work: products 99.5 %, sums 0.5 %; bytes: products 40.0 %, sums 60.0 %``.
+    """
+    return "; ".join(f"{name}: {', '.join(_shares(parts, parts))}" for name, parts in bars.items())
+
+
+def _shares(parts: Mapping[str, float], kinds: Iterable[str]) -> list[str]:
+    whole = sum(parts.values())
+    return [f"{kind} {_percent(parts.get(kind, 0.0) / whole)}" for kind in kinds]
 
 
 def _percent(share: float) -> str:
@@ -115,3 +135,25 @@ def share_curves(
     if title:
         figure.suptitle(title, x=0.01, ha="left", size=style.LARGE, weight="bold")
     return figure
+
+
+def describe_curves(curves: Mapping[str, Mapping[float, float]]) -> str:
+    """Return in words what `share_curves` draws: where each curve starts, passes half, and ends.
+
+    Parameters
+    ----------
+    curves
+        As for `share_curves`, each by ascending sizes.
+
+    Returns
+    -------
+    str
+        For example ``width 768: 2.7 % at 128, 96.6 % at 131,072, more than half from 8,192``.
+    """
+    return "; ".join(f"{name}: {_course(curve)}" for name, curve in curves.items())
+
+
+def _course(curve: Mapping[float, float]) -> str:
+    ends = ", ".join(f"{_percent(curve[size])} at {size:,}" for size in (min(curve), max(curve)))
+    half = min((size for size, share in curve.items() if share > 0.5), default=None)
+    return f"{ends}, {'never more than half' if half is None else f'more than half from {half:,}'}"
