@@ -9,7 +9,8 @@ What is counted, and how:
 - `c.flops` is matrix-multiply-like work: products, convolutions, attention, recurrent layers. A
   multiply and the add that follows it are two FLOPs, so a product of (m, k) and (k, n) is 2mnk.
 - `c.pointwise` is the rest of the arithmetic, one per element unless `elementwise` says otherwise:
-  the bias of a linear layer, activations, softmax, norms, sums. Only floating-point results count.
+  the bias of a linear layer, activations, softmax, norms, sums. A maximum is one, and so is a whole
+  activation such as GELU; softmax is five. Only floating-point results count, so a < b is none.
 - `c.bytes` is what the operators read and write: each input once, each output once, a view nothing.
   What a fused operator keeps to itself, and what a cache catches, is not in it.
 - `c.unknown` names operators without a formula. Their FLOPs are missing from the totals, their

@@ -52,7 +52,7 @@ def _reason(ours: dict[str, int], theirs: dict[str, int]) -> str:
     wrong = [name for name in ours if ours[name] != theirs.get(name, 0)]
     missing = " and ".join(name for name in wrong if name not in known)
     parts = [f"no formula for {missing}"] if missing else []
-    parts += [f"{n} counted {theirs[n] / ours[n]:.3g} times" for n in wrong if n in known]
+    parts += [f"{n} alone: {theirs[n] / ours[n]:.3g} × ours" for n in wrong if n in known]
     return "; ".join(parts)
 
 
