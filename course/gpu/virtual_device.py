@@ -84,7 +84,7 @@ class VirtualDevice(Device):
         LaunchError
             The launch exceeds a limit, or uses what the virtual GPU does not run.
         """
-        with refusals():
+        with refusals(), self.machine.arena.lock:
             program = self.program(str(image))
             memory = _Arrays(self.machine.arena, [b for b in buffers if isinstance(b, Array)])
             try:

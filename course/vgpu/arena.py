@@ -1,5 +1,6 @@
 """Global memory of the virtual GPU: one arena of bytes, and a shadow with each byte's state."""
 
+import threading
 from dataclasses import dataclass
 
 import numpy as np
@@ -31,10 +32,16 @@ class Arena:
 
     It grows as needed up to `capacity` bytes. Addresses depend only on the order of allocations, so
     equal programs count equal sectors.
+
+    Attributes
+    ----------
+    lock : threading.RLock
+        Held while memory changes, and by a launch while it runs: growing moves the bytes.
     """
 
     def __init__(self, capacity: int = 8 << 30) -> None:
         self.capacity = capacity
+        self.lock = threading.RLock()
         self.bytes = np.zeros(1 << 20, np.uint8)
         self.shadow = np.zeros(1 << 20, np.uint8)
         self.top = REDZONE
@@ -48,21 +55,23 @@ class Arena:
         shape: tuple[int, ...] | None = None,
     ) -> int:
         """Reserve `size` bytes (not defined yet) and return their device address."""
-        start = self._place(size)
-        top = start + size + REDZONE
-        if top > self.capacity:
-            raise OutOfMemory(
-                f"the virtual GPU has {self.capacity:,} bytes of memory; {size:,} more do not fit"
-            )
-        self.top = max(self.top, top)
-        if top > len(self.bytes):
-            self._grow(top)
-        self.shadow[start : start + size] = ALLOCATED
-        address = GLOBAL_BASE + start
-        kind = np.dtype(dtype)
-        shape = (size // kind.itemsize,) if shape is None else shape
-        self.allocations[address] = Allocation(address, size, name, kind, shape)
-        return address
+        with self.lock:
+            start = self._place(size)
+            top = start + size + REDZONE
+            if top > self.capacity:
+                raise OutOfMemory(
+                    f"the virtual GPU has {self.capacity:,} bytes of memory; {size:,} more do not "
+                    "fit"
+                )
+            self.top = max(self.top, top)
+            if top > len(self.bytes):
+                self._grow(top)
+            self.shadow[start : start + size] = ALLOCATED
+            address = GLOBAL_BASE + start
+            kind = np.dtype(dtype)
+            shape = (size // kind.itemsize,) if shape is None else shape
+            self.allocations[address] = Allocation(address, size, name, kind, shape)
+            return address
 
     def _place(self, size: int) -> int:
         """Return where `size` bytes fit: behind all others, or in a gap before memory grows."""
@@ -87,27 +96,30 @@ class Arena:
 
     def free(self, address: int) -> None:
         """Give an allocation back: accesses to it are out of bounds from now on."""
-        allocation = self.allocations.pop(address)
-        start = address - GLOBAL_BASE
-        self.shadow[start : start + allocation.size] = 0
-        # memory is taken again from the end, as soon as nothing behind it is in use
-        ends = [a.address + a.size for a in self.allocations.values()]
-        self.top = max(ends, default=GLOBAL_BASE) - GLOBAL_BASE + REDZONE
+        with self.lock:
+            allocation = self.allocations.pop(address)
+            start = address - GLOBAL_BASE
+            self.shadow[start : start + allocation.size] = 0
+            # memory is taken again from the end, as soon as nothing behind it is in use
+            ends = [a.address + a.size for a in self.allocations.values()]
+            self.top = max(ends, default=GLOBAL_BASE) - GLOBAL_BASE + REDZONE
 
     def write(self, address: int, data: np.ndarray, read_only: bool = False) -> None:
         """Copy the bytes of `data` to `address` and mark them defined."""
-        raw = data.reshape(-1).view(np.uint8)
-        start = address - GLOBAL_BASE
-        self.bytes[start : start + raw.size] = raw
-        flags = ALLOCATED | DEFINED | (READ_ONLY if read_only else 0)
-        self.shadow[start : start + raw.size] = flags
+        with self.lock:
+            raw = data.reshape(-1).view(np.uint8)
+            start = address - GLOBAL_BASE
+            self.bytes[start : start + raw.size] = raw
+            flags = ALLOCATED | DEFINED | (READ_ONLY if read_only else 0)
+            self.shadow[start : start + raw.size] = flags
 
     def copy(self, target: int, source: int, size: int) -> None:
         """Copy `size` bytes from `source` to `target`; what is undefined stays so."""
-        to, start = target - GLOBAL_BASE, source - GLOBAL_BASE
-        self.bytes[to : to + size] = self.bytes[start : start + size].copy()
-        known = self.shadow[start : start + size] & DEFINED
-        self.shadow[to : to + size] = ALLOCATED | known
+        with self.lock:
+            to, start = target - GLOBAL_BASE, source - GLOBAL_BASE
+            self.bytes[to : to + size] = self.bytes[start : start + size].copy()
+            known = self.shadow[start : start + size] & DEFINED
+            self.shadow[to : to + size] = ALLOCATED | known
 
     def read(self, address: int, size: int) -> np.ndarray:
         """Return `size` bytes from `address` on, as a view."""

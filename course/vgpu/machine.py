@@ -169,11 +169,12 @@ class Machine:
                 f"{entry}: races are looked for in grids of up to {MOST_BLOCKS} blocks, and this "
                 f"one has {blocks}"
             )
-        run = _Run(self, program, kernel, grid, block, params, shared, options)
-        try:
-            return run.result()
-        finally:
-            run.close()
+        with self.arena.lock:
+            run = _Run(self, program, kernel, grid, block, params, shared, options)
+            try:
+                return run.result()
+            finally:
+                run.close()
 
     def _check(
         self, kernel: Kernel, grid: tuple[int, ...], block: tuple[int, ...], shared: int
