@@ -128,7 +128,8 @@ class VirtualDevice(Device):
         if cooperative:
             options = dataclasses.replace(options, cooperative=True)
         result = machine.launch(program, entry, grid, block, params, shared, options)
-        print("".join(result.printed), end="")
+        if result.printed:
+            print("".join(result.printed), end="")
         if self.observe:
             self.observe(program.text, result)
 

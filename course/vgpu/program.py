@@ -1,5 +1,6 @@
 """PTX of a module, and its kernels compiled for this machine when they are first launched."""
 
+import functools
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
@@ -31,7 +32,7 @@ class Kernel:
         """The kernel's blocks."""
         return self.layout.graph
 
-    @property
+    @functools.cached_property
     def ordered(self) -> bool:
         """Whether results may depend on the order in which blocks run."""
         return any(
@@ -39,12 +40,12 @@ class Kernel:
             for i in self._instructions()
         )
 
-    @property
+    @functools.cached_property
     def waits(self) -> bool:
         """Whether a block may wait for what another block writes."""
         return any(_is_ordered(i) for i in self._instructions())
 
-    @property
+    @functools.cached_property
     def synchronises_grid(self) -> bool:
         """Whether the kernel uses the workspace of cooperative grids: all blocks must be there."""
         return any(
