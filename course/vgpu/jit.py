@@ -145,8 +145,9 @@ class Library:
                 root = next(n for n in NATIVES if n.rpartition(".")[2] == short)
                 self.codes.append(self.compile([root]))
 
+    @functools.cached_property
     def run_blocks(self) -> ctypes._CFuncPtr:
-        """Return the scheduler; it runs without the interpreter's lock."""
+        """The scheduler; it runs without the interpreter's lock."""
         types = (ctypes.c_void_p, ctypes.c_uint32, ctypes.c_uint32, ctypes.c_uint32)
         return ctypes.CFUNCTYPE(ctypes.c_int, *types)(self.codes[0].address("runtime.run_blocks"))
 

@@ -272,7 +272,7 @@ class _Run:
         bounds = np.linspace(0, self.blocks, workers + 1).astype(int)
         places = [self._place(resident) for _ in range(workers)]
         launches = [self._own_launch(place) for place in places]
-        run = jit.library(self.options.counters or self.options.races).run_blocks()
+        run = jit.library(self.options.counters or self.options.races).run_blocks
         jobs = [
             (place.ctypes.data, min(resident, int(last - first)), int(first), int(last))
             for place, first, last in zip(places, bounds[:-1], bounds[1:], strict=True)
