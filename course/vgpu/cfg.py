@@ -278,6 +278,22 @@ def registers(operand: Operand) -> Iterable[Reg]:
         yield from (r for r in (operand.first, operand.second) if r)
 
 
+def symbols(graph: Graph) -> set[str]:
+    """Return the names of all variables and labels that a kernel's instructions mention."""
+
+    def named(operand: Operand) -> Iterable[str]:
+        if isinstance(operand, Sym):
+            yield operand.name
+        elif isinstance(operand, Address):
+            yield from named(operand.base)
+        elif isinstance(operand, Vec):
+            for item in operand.items:
+                yield from named(item)
+
+    instructions = (i for block in graph.blocks for i in block.instructions)
+    return {name for i in instructions for operand in i.operands for name in named(operand)}
+
+
 #: Opcodes whose first operand is read, not written.
 _NO_DESTINATION = {
     "st", "red", "bar", "barrier", "membar", "fence", "bra", "brx", "ret", "exit", "trap", "call",

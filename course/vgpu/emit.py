@@ -7,7 +7,7 @@ stays a scalar, and that is most of the speed of the fast version of a kernel.
 
 import struct
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from .ptx import Imm, Reg
 from .records import LANES
@@ -23,12 +23,16 @@ BITS = {
     "float": 32,
     "double": 64,
 }
-_MANGLED = {"half": "f16", "float": "f32", "double": "f64"}
+_REAL = {"half": "f16", "float": "f32", "double": "f64"}
 FLOAT_OF = {16: "half", 32: "float", 64: "double"}
 
 
-@dataclass(frozen=True)
-class Val:
+def mangled(kind: str) -> str:
+    """Return an LLVM type as names of intrinsics spell it."""
+    return _REAL.get(kind, kind)
+
+
+class Val(NamedTuple):
     """A value of a warp.
 
     `kind` is "u" (uniform), "a" (affine) or "v" (varying); `type` an LLVM scalar type or "pred".
@@ -57,21 +61,28 @@ class Text:
     def __init__(self) -> None:
         self.lines: list[str] = []
         self.declared: dict[str, str] = {}
-        self.counter = 0
-        self.splats: dict[str, str] = {}
+        self.start_piece("")
+
+    def start_piece(self, prefix: str) -> None:
+        """Start a piece of text of its own: names in it begin with `prefix`."""
+        self.lines, self.prefix, self.counter = [], prefix, 0
+        self.splats: dict[str, str] = {}  # vectors already made from other forms of a value
 
     def emit(self, line: str) -> None:
+        """Add an LLVM instruction without a result."""
         self.lines.append("  " + line)
 
     def fresh(self, line: str) -> str:
+        """Add an LLVM instruction and return the name of its result."""
         self.counter += 1
-        name = f"%v{self.counter}"
+        name = f"%{self.prefix}v{self.counter}"
         self.lines.append(f"  {name} = {line}")
         return name
 
     def new_label(self, stem: str) -> str:
+        """Return a label that nothing else has."""
         self.counter += 1
-        return f"{stem}.{self.counter}"
+        return f"{self.prefix}{stem}{self.counter}"
 
     def label(self, name: str) -> None:
         """Start LLVM block `name`. Values computed before stay usable only if they dominate it."""
@@ -118,6 +129,7 @@ class Text:
         return self.bits_of_mask(self.mask(predicate))
 
     def bits_of_mask(self, mask: str) -> str:
+        """Return an i32 lane mask as <32 x i1>."""
         key = f"bits {mask}"
         if key not in self.splats:
             self.splats[key] = self.fresh(f"bitcast i32 {mask} to <{LANES} x i1>")
@@ -149,7 +161,7 @@ class Text:
         lanes = "" if uniform else f"<{LANES} x "
         shape = (lambda t: t) if uniform else (lambda t: f"{lanes}{t}>")
         suffix = "".join(
-            f".{'' if uniform else f'v{LANES}'}{_MANGLED.get(t, t)}" for t in (mangle or (out,))
+            f".{'' if uniform else f'v{LANES}'}{mangled(t)}" for t in (mangle or (out,))
         )
         args = [f"{shape(v.type)} {v.text if uniform else self.vector(v)}" for v in values]
         full = f"@{name}{suffix}"
@@ -182,7 +194,7 @@ class Text:
             ):
                 shape = a.type if a.kind != "v" else f"<{LANES} x {a.type}>"
                 text = self.fresh(f"select i1 {condition.text}, {shape} {a.text}, {shape} {b.text}")
-                return replace(a, text=text, poison=poison)
+                return a._replace(text=text, poison=poison)
         shape = f"<{LANES} x {a.type}>"
         text = self.fresh(
             f"select <{LANES} x i1> {self.lane_bits(condition)}, "
@@ -191,6 +203,7 @@ class Text:
         return Val("v", a.type, text, poison=poison)
 
     def select_predicate(self, condition: Val, a: Val, b: Val, poison: str | None) -> Val:
+        """Return predicate `a` where `condition` holds and `b` elsewhere."""
         if condition.kind == a.kind == b.kind == "u":
             text = self.fresh(f"select i1 {condition.text}, i1 {a.text}, i1 {b.text}")
             return Val("u", "pred", text, poison=poison)
@@ -212,7 +225,7 @@ class Text:
     def invert(self, predicate: Val) -> Val:
         """Return the negated predicate."""
         kind, ones = ("i1", "true") if predicate.kind == "u" else ("i32", "-1")
-        return replace(predicate, text=self.fresh(f"xor {kind} {predicate.text}, {ones}"))
+        return predicate._replace(text=self.fresh(f"xor {kind} {predicate.text}, {ones}"))
 
     def retype(self, value: Val, kind: str) -> Val:
         """Return the same bits as LLVM type `kind` of equal width."""
@@ -221,21 +234,28 @@ class Text:
         if value.kind == "a":
             value = Val("v", value.type, self.vector(value), poison=value.poison)
         if value.kind == "u" and value.text[0] != "%":
-            return replace(value, type=kind, text=_retype_constant(value.text, value.type, kind))
+            return value._replace(type=kind, text=_retype_constant(value.text, value.type, kind))
         lanes = f"<{LANES} x " if value.kind == "v" else ""
         end = ">" if value.kind == "v" else ""
         text = self.fresh(f"bitcast {lanes}{value.type}{end} {value.text} to {lanes}{kind}{end}")
-        return replace(value, type=kind, text=text)
+        return value._replace(type=kind, text=text)
 
     # --- integers, where affine values live
+
+    def affine(self, kind: str, text: str, stride: int) -> Val:
+        """Return base `text` plus `stride` a lane, in the simplest form."""
+        stride = _wrap(stride, BITS[kind])
+        value = Val("a" if stride else "u", kind, text, stride)
+        if -(1 << 31) <= stride < 1 << 31:
+            return value
+        return Val("v", kind, self.vector(value))  # the runtime's tables hold 32-bit strides
 
     def add(self, a: Val, b: Val, name: str = "add") -> Val:
         """Add (or, with name "sub", subtract) integers; affine plus affine stays affine."""
         if "v" in (a.kind, b.kind) or a.kind == b.kind == "u":
             return self.map(name + " {T} {0}, {1}", a, b, out=a.type)
         stride = a.stride + b.stride if name == "add" else a.stride - b.stride
-        text = self.fresh(f"{name} {a.type} {a.text}, {b.text}")
-        return Val("a" if stride else "u", a.type, text, stride)
+        return self.affine(a.type, self.fresh(f"{name} {a.type} {a.text}, {b.text}"), stride)
 
     def multiply(self, a: Val, b: Val) -> Val:
         """Multiply integers, low half; affine times a constant stays affine."""
@@ -243,7 +263,7 @@ class Text:
             a, b = b, a
         if a.kind == "a" and b.constant is not None:
             text = self.fresh(f"mul {a.type} {a.text}, {b.text}")
-            return Val("a", a.type, text, a.stride * b.constant)
+            return self.affine(a.type, text, a.stride * b.constant)
         return self.map("mul {T} {0}, {1}", a, b, out=a.type)
 
     def narrow(self, value: Val, kind: str) -> Val:
@@ -252,10 +272,10 @@ class Text:
             return value
         constant = value.constant
         if constant is not None:
-            return replace(value, type=kind, text=str(_wrap(constant, BITS[kind])))
+            return value._replace(type=kind, text=str(_wrap(constant, BITS[kind])))
         if value.kind == "a":
             text = self.fresh(f"trunc {value.type} {value.text} to {kind}")
-            return Val("a", kind, text, _wrap(value.stride, BITS[kind]), value.poison)
+            return self.affine(kind, text, value.stride)._replace(poison=value.poison)
         return self.map("trunc {T} {0} to {O}", value, out=kind)
 
     def widen(self, value: Val, kind: str, signed: bool) -> Val:
@@ -266,7 +286,7 @@ class Text:
         if constant is not None:
             bits = BITS[value.type]
             plain = _wrap(constant, bits) if signed else constant % (1 << bits)
-            return replace(value, type=kind, text=str(_wrap(plain, BITS[kind])))
+            return value._replace(type=kind, text=str(_wrap(plain, BITS[kind])))
         name = "sext" if signed else "zext"
         if value.kind == "a":
             value = Val("v", value.type, self.vector(value), poison=value.poison)
@@ -277,6 +297,11 @@ def _wrap(value: int, bits: int) -> int:
     """Return `value` modulo 2**bits as a signed number, the way LLVM prints integers."""
     value %= 1 << bits
     return value - (1 << bits) if value >> (bits - 1) and bits > 1 else value
+
+
+def literal(kind: str, value: int) -> Val:
+    """Return an integer literal as a uniform value."""
+    return Val("u", kind, str(value))
 
 
 def float_constant(bits: int, width: int) -> str:
@@ -294,12 +319,12 @@ def immediate(operand: Imm, kind: str) -> Val:
     """Return constant `operand` as a uniform value of LLVM type `kind`."""
     bits = BITS[kind]
     value = operand.value
-    if operand.floating and kind in _MANGLED and operand.floating != bits:
+    if operand.floating and kind in _REAL and operand.floating != bits:
         if bits != 32 or operand.floating != 64:
             raise ValueError(f"a {operand.floating}-bit constant where {kind} is expected")
         wide = struct.unpack("<d", value.to_bytes(8, "little"))[0]
         value = int.from_bytes(struct.pack("<f", wide), "little")
-    if kind in _MANGLED:
+    if kind in _REAL:
         return Val("u", kind, float_constant(value % (1 << bits), bits))
     return Val("u", kind, str(_wrap(value, bits)))
 

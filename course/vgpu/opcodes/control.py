@@ -3,12 +3,13 @@
 from .. import records
 from ..cfg import target_of
 from ..emit import Val
-from ..lowering import Lowering, SiteInfo, opcode
+from ..lowering import Lowering, SiteInfo
 from ..ptx import Instruction, Sym
 from ..records import LANES
+from ..table import opcode
 
 
-@opcode("bra")
+@opcode("bra", "[.uni]")
 def branch(e: Lowering, i: Instruction) -> None:
     """``@p bra target``."""
     target = target_of(e.graph, i.operands[0])
@@ -22,7 +23,7 @@ def branch(e: Lowering, i: Instruction) -> None:
     e.branch(condition, target, e.block.index + 1)
 
 
-@opcode("brx")
+@opcode("brx", ".idx[.uni]")
 def indexed_branch(e: Lowering, i: Instruction) -> None:
     """``brx.idx index, targets``: one comparison after the other."""
     index = e.source(i.operands[0], "u32")
@@ -49,7 +50,8 @@ def indexed_branch(e: Lowering, i: Instruction) -> None:
     e.emit(f"ret i32 {records.TO_MASKED}" if e.fast else "br label %dispatch")
 
 
-@opcode("ret", "exit")
+@opcode("ret", "[.uni]")
+@opcode("exit")
 def leave(e: Lowering, i: Instruction) -> None:
     """The thread ends (returns from device functions have become branches)."""
     e.commit()
@@ -107,7 +109,15 @@ def trap(e: Lowering, i: Instruction) -> None:
     e.edge(e.block.index + 1) if e.block.index + 1 < len(e.graph.blocks) else _exit(e, "-1")
 
 
-@opcode("bar", "barrier")
+@opcode(
+    "bar", "[.cta].(sync|arrive)", "[.cta].red.popc.u32", "[.cta].red.(and|or).pred", ".warp.sync"
+)
+@opcode(
+    "barrier",
+    "[.cta].(sync|arrive)[.aligned]",
+    "[.cta].red.popc[.aligned].u32",
+    "[.cta].red.(and|or)[.aligned].pred",
+)
 def barrier(e: Lowering, i: Instruction) -> None:
     """``bar.sync a{, b}``, ``bar.arrive a, b``, ``bar.red``, ``bar.warp.sync m`` and ``barrier``."""
     mods = [m for m in i.mods if m != "cta"]
@@ -147,7 +157,7 @@ def barrier(e: Lowering, i: Instruction) -> None:
     return None
 
 
-@opcode("barresult")
+@opcode("barresult", "[.cta].red.popc[.aligned].u32", "[.cta].red.(and|or)[.aligned].pred")
 def barrier_result(e: Lowering, i: Instruction) -> None:
     """Read what a barrier reduced, once it has opened."""
     value = Val("u", "i32", e.load_field("barrier_result"))
@@ -174,7 +184,7 @@ def _warp_barrier(e: Lowering, i: Instruction) -> None:
         e.emit("br label %dispatch")
 
 
-@opcode("call")
+@opcode("call", "[.uni]")
 def call(e: Lowering, i: Instruction) -> None:
     """Calls of the runtime: printf and assert (others have been inlined)."""
     name, arguments, returns = i.operands

@@ -1,179 +1,274 @@
 """``cvt``: between all types, in every rounding mode."""
 
-from dataclasses import replace
-
-from ..emit import BITS, Val
-from ..lowering import Lowering, llvm_type, opcode
-from ..ptx import Instruction
-from . import floating
-from .floating import constant, rounded, saturate, to_bf16, to_odd
-from .integer import join
+from ..emit import BITS, Val, literal
+from ..lowering import Lowering
+from ..ptx import Instruction, Operand
+from ..table import opcode
+from .floating import (
+    constant,
+    flush,
+    halves,
+    is_float,
+    join,
+    limit,
+    narrow,
+    plain,
+    rounded,
+    rounding,
+    sign_bit,
+    to_odd,
+    widen,
+)  # fmt: skip
 
 _INTEGRAL = {"rni": "roundeven", "rzi": "trunc", "rmi": "floor", "rpi": "ceil"}
+#: LLVM's function that rounds to a whole number, for each rounding mode.
+_TO_WHOLE = {"rn": "roundeven", "rna": "round", "rz": "trunc", "rm": "floor", "rp": "ceil"}
+#: Fraction bits, lowest exponent and largest number of the types narrower than f32.
+_NARROW = {
+    "f16": (10, -14, 65504.0),
+    "bf16": (7, -126, 2.0**127 * (2 - 2.0**-7)),
+    "tf32": (10, -126, 2.0**127 * (2 - 2.0**-10)),
+    "e5m2": (2, -14, 57344.0),
+    "e4m3": (3, -6, 448.0),
+}
+_EXPONENT = 0x7F800000  # the exponent bits of f32
+_WORDS = "(u8|s8|u16|s16|u32|s32|u64|s64)"
 
 
-@opcode("cvt")
+@opcode(
+    "cvt",
+    f"[.sat].{_WORDS}.{_WORDS}",
+    f".(rn|rz|rm|rp)[.sat].(f16|f32|f64).{_WORDS}",
+    f".(rn|rz|rm|rp).bf16.{_WORDS}",
+    f".(rni|rzi|rmi|rpi)[.sat].{_WORDS}.(f16|bf16|f64)",
+    f".(rni|rzi|rmi|rpi)[.ftz][.sat].{_WORDS}.f32",
+    "[.rni|.rzi|.rmi|.rpi][.sat].(f16.f16|f64.f64)",
+    "[.rni|.rzi|.rmi|.rpi][.ftz][.sat].f32.f32",
+    "[.rni|.rzi|.rmi|.rpi].bf16.bf16",
+    "[.sat].(f64.f16|f64.bf16)",
+    "[.ftz][.sat].(f32.f16|f32.bf16|f64.f32)",
+    ".(rn|rz|rm|rp)[.sat].(f16.bf16|f16.f64)",
+    ".(rn|rz|rm|rp)[.ftz][.sat].(f16.f32|f32.f64)",
+    ".(rn|rz|rm|rp).(bf16.f16|bf16.f64)",
+    ".(rn|rz|rm|rp)[.ftz].bf16.f32",
+    ".(rn|rz)[.relu][.satfinite].(f16|f16x2|bf16|bf16x2).f32",
+    ".(rn|rz|rna)[.satfinite][.relu].tf32.f32",
+    ".(rn|rz)[.relu].tf32.f32",
+    ".rn.satfinite[.relu].(e4m3x2|e5m2x2).(f32|f16x2)",
+    ".rn.relu.satfinite.(e4m3x2|e5m2x2).(f32|f16x2)",
+    ".rn[.relu].f16x2.(e4m3x2|e5m2x2)",
+    ".pack.sat.(u16|s16).s32",
+    ".pack.sat.(u2|s2|u4|s4|u8|s8).s32.b32",
+)
 def convert(e: Lowering, i: Instruction) -> None:
     """``cvt{.rnd}{.ftz}{.sat}.dtype.atype d, a{, b}``."""
+    if i.mods[0] == "pack":
+        return _pack(e, i)
     target, source = i.mods[-2:]
-    if target in ("f16x2", "bf16x2"):
+    if target in ("f16x2", "bf16x2", "e4m3x2", "e5m2x2"):
         return _pair(e, i, target, source)
-    e.need(target in _KNOWN and source in _KNOWN, "this conversion")
-    a = e.source(i.operands[1], source)
-    if floating.is_float(source) or source == "tf32":
-        result = _from_float(e, i, a, target, source)
+    signed = target[0] == "s"
+    if is_float(source):
+        a = _read_float(e, i, i.operands[1], source)
+        result = _float_to_integer(e, i, a) if target[0] in "us" else _to_float(e, i, a, target)
     else:
-        result = _from_integer(e, i, a, target, source)
-    e.write(i.operands[0], result, sign=target[0] == "s")
-    return None
+        a = e.source(i.operands[1], source, wider=True)
+        is_signed = source[0] == "s"
+        if target[0] in "us":
+            result = _between_integers(e, i, a, target, is_signed)
+        else:
+            result = _integer_to_float(e, i, a, target, is_signed)
+    return e.write(i.operands[0], result, sign=signed, wider=True)
 
 
-_KNOWN = {f"{k}{b}" for k in "us" for b in (8, 16, 32, 64)} | {"f16", "bf16", "f32", "f64", "tf32"}
+# --- integers
 
 
-def _from_integer(e: Lowering, i: Instruction, a: Val, target: str, source: str) -> Val:
-    signed = source[0] == "s"
-    if target[0] in "us":
-        if "sat" in i.mods:
-            a = _clamp_integer(e, a, target, signed)
-        width = int(target[1:])
-        if width < BITS[a.type]:
-            return e.narrow(a, f"i{width}")
-        return e.widen_index(a, f"i{width}", signed)
-    name = "sitofp" if signed else "uitofp"
-    mode = floating.rounding(i)
-    if target in ("f32", "f64"):
-        result = rounded(e, name, a, mode=mode, out=llvm_type(target))
-        return saturate(e, result) if "sat" in i.mods else result
-    # by way of f64, which holds 53 bits; 64-bit integers round to odd on the way
-    wide = rounded(e, name, a, out="double")
-    return _from_float(e, replace(i, mods=(mode, target, "f64")), wide, target, "f64")
+def _between_integers(e: Lowering, i: Instruction, a: Val, target: str, signed: bool) -> Val:
+    if "sat" in i.mods:
+        a = _clamp(e, a, int(target[1:]), target[0] == "s", signed)
+    kind = f"i{target[1:]}"
+    return e.narrow(a, kind) if BITS[kind] <= BITS[a.type] else e.widen_index(a, kind, signed)
 
 
-def _clamp_integer(e: Lowering, a: Val, target: str, signed: bool) -> Val:
-    bits, width = int(target[1:]), BITS[a.type]
-    high = (1 << (bits - (target[0] == "s"))) - 1
-    low = -(1 << (bits - 1)) if target[0] == "s" else 0
-    letter = "s" if signed else "u"
-    top = (1 << (width - signed)) - 1
+def _clamp(e: Lowering, a: Val, bits: int, to_signed: bool, signed: bool) -> Val:
+    """Clamp to the range of a (signed) number of `bits` bits."""
+    width = BITS[a.type]
+    high = (1 << (bits - to_signed)) - 1
+    low = -(1 << (bits - 1)) if to_signed else 0
     if signed and low > -(1 << (width - 1)):
-        a = e.call("llvm.smax", a, Val("u", a.type, str(low)), out=a.type)
-    if high < top:
-        a = e.call(f"llvm.{letter}min", a, Val("u", a.type, str(high)), out=a.type)
+        a = e.call("llvm.smax", a, literal(a.type, low), out=a.type)
+    if high < (1 << (width - signed)) - 1:
+        a = e.call(f"llvm.{'s' if signed else 'u'}min", a, literal(a.type, high), out=a.type)
     return a
 
 
-def _from_float(e: Lowering, i: Instruction, a: Val, target: str, source: str) -> Val:
-    if "ftz" in i.mods:
-        a = floating.flush(e, a)
-    if source == "bf16":
-        a = floating.from_bf16(e, a)
-    if target[0] in "us":
-        return _to_integer(e, i, a, target)
-    integral = next((m for m in i.mods if m in _INTEGRAL), None)
-    if integral:
-        a = e.call("llvm." + _INTEGRAL[integral], a, out=a.type)
-    result = _to_float(e, i, a, target)
-    if target in ("f16", "f32", "f64"):
-        if "ftz" in i.mods:
-            result = floating.flush(e, result)
-        if "sat" in i.mods:
-            result = saturate(e, result)
-        if "relu" in i.mods:
-            result = floating.finish(e, replace(i, mods=("relu",)), result)
+def _integer_to_float(e: Lowering, i: Instruction, a: Val, target: str, signed: bool) -> Val:
+    name = "sitofp" if signed else "uitofp"
+    if target in ("f32", "f64"):
+        out = "float" if target == "f32" else "double"
+        return limit(e, i, rounded(e, name, a, mode=rounding(i), out=out))
+    if a.type == "i64":
+        a = _to_53_bits(e, a, signed)
+    wide = e.map(name + " {T} {0} to {O}", a, out="double")
+    return _to_narrow(e, i, to_odd(e, wide), target)
+
+
+def _to_53_bits(e: Lowering, a: Val, signed: bool) -> Val:
+    """Round a 64-bit integer to odd, so that f64 holds it and a later rounding is the right one."""
+    low = e.map("and {T} {0}, {1}", a, literal("i64", 2047), out="i64")
+    high = e.map("xor {T} {0}, {1}", a, low, out="i64")
+    odd = e.map("or {T} {0}, {1}", high, literal("i64", 2048), out="i64")
+    inexact = e.compare("icmp ne {T} {0}, {1}", low, literal("i64", 0))
+    # below 2**53 nothing needs rounding; adding as much makes both ends of a signed range one
+    size = e.map("add {T} {0}, {1}", a, literal("i64", 1 << 53), out="i64") if signed else a
+    large = e.compare("icmp ugt {T} {0}, {1}", size, literal("i64", 1 << (53 + signed)))
+    return plain(e.select(e.logic("and", inexact, large), odd, a))
+
+
+def _pack(e: Lowering, i: Instruction) -> None:
+    """``cvt.pack.sat.dtype.s32 d, a, b{, c}``: two clamped numbers in front of the bits of c."""
+    kind = i.mods[2]
+    bits, signed = int(kind[1:]), kind[0] == "s"
+    a, b = (_clamp(e, e.source(o, "s32"), bits, signed, True) for o in i.operands[1:3])
+    mask = literal("i32", (1 << bits) - 1)
+    b = e.map("and {T} {0}, {1}", b, mask, out="i32")
+    if bits == 16:
+        a = e.map("shl {T} {0}, {1}", a, literal("i32", 16), out="i32")
+        return e.write(i.operands[0], e.map("or {T} {0}, {1}", a, b, out="i32"))
+    a = e.map("and {T} {0}, {1}", a, mask, out="i32")
+    pieces = (b, 0), (a, bits), (e.source(i.operands[3], "b32"), 2 * bits)
+    result = literal("i32", 0)
+    for value, place in pieces:
+        moved = e.map("shl {T} {0}, {1}", value, literal("i32", place), out="i32")
+        result = e.map("or {T} {0}, {1}", result, moved, out="i32")
+    return e.write(i.operands[0], result)
+
+
+# --- floating-point numbers
+
+
+def _read_float(e: Lowering, i: Instruction, operand: Operand, kind: str) -> Val:
+    """Return an operand as f64 or, of any narrower type, as f32 (exactly)."""
+    if kind in ("f16", "bf16"):
+        return widen(e, e.source(operand, "b16", wider=True), kind)
+    value = e.source(operand, kind, wider=True)
+    return flush(e, value) if "ftz" in i.mods and kind == "f32" else value
+
+
+def _float_to_integer(e: Lowering, i: Instruction, a: Val) -> Val:
+    """Round, then clamp; NaN becomes 0 (the bits of the lowest number from f64 or to 64 bits)."""
+    target = i.mods[-2]
+    a = e.call("llvm." + _INTEGRAL[i.mods[0]], a, out=a.type)
+    kind = f"i{target[1:]}"
+    result = e.call(f"llvm.fpto{target[0]}i.sat", a, out=kind, mangle=(kind, a.type))
+    if i.mods[-1] == "f64" or kind == "i64":
+        nan = e.compare("fcmp uno {T} {0}, {1}", a, a)
+        result = plain(e.select(nan, sign_bit(kind), result))
     return result
 
 
 def _to_float(e: Lowering, i: Instruction, a: Val, target: str) -> Val:
-    mode = floating.rounding(i)
-    if target == "tf32":
-        return _to_tf32(e, a, "rna" in i.mods)
-    if target == "bf16":
-        if "relu" in i.mods:
-            a = floating.finish(e, replace(i, mods=("relu",)), a)
-        return to_bf16(e, a, mode)
-    wanted = llvm_type(target)
-    if BITS[a.type] < BITS[wanted]:
-        return e.map("fpext {T} {0} to {O}", a, out=wanted)
-    if a.type == wanted:
-        return a
-    if wanted == "float":
-        return rounded(e, "fptrunc", a, mode=mode, out="float")
-    if a.type == "double":
-        a = to_odd(e, a)
-    nearest = e.map("fptrunc {T} {0} to {O}", a, out="half")
-    return nearest if mode == "rn" else _direct(e, a, nearest, mode)
+    integral = next((m for m in i.mods if m in _INTEGRAL), None)
+    if integral:
+        a = e.call("llvm." + _INTEGRAL[integral], a, out=a.type)
+    if target == "f64":
+        wide = a if a.type == "double" else e.map("fpext {T} {0} to {O}", a, out="double")
+        return limit(e, i, wide)
+    if target == "f32":
+        if a.type == "double":
+            a = rounded(e, "fptrunc", a, mode=rounding(i), out="float")
+        return limit(e, i, flush(e, a) if "ftz" in i.mods else a)
+    return _to_narrow(e, i, to_odd(e, a) if a.type == "double" else a, target)
 
 
-def _direct(e: Lowering, exact: Val, nearest: Val, mode: str) -> Val:
-    """Correct a half rounded to nearest so that it is rounded in `mode`."""
-    back = e.map("fpext {T} {0} to {O}", nearest, out="float")
-    bits = e.retype(nearest, "i16")
-    zero = constant("float", 0.0)
-    size = {"rz": ("llvm.fabs",), "rm": (), "rp": ()}[mode]
-    left = e.call(*size, back, out="float") if size else back
-    right = e.call(*size, exact, out="float") if size else exact
-    wrong = e.compare(f"fcmp {'olt' if mode == 'rp' else 'ogt'} {{T}} {{0}}, {{1}}", left, right)
-    one = Val("u", "i16", "1")
-    # one step towards zero, or away from it for a number on the other side
-    shrink = e.map("sub {T} {0}, {1}", bits, one, out="i16")
-    grow = e.map("add {T} {0}, {1}", bits, one, out="i16")
-    if mode == "rz":
-        step = shrink
-    else:
-        negative = e.compare("fcmp olt {T} {0}, {1}", exact, zero)
-        first, second = (grow, shrink) if mode == "rm" else (shrink, grow)
-        step = replace(e.select(negative, first, second), poison=None)
-        # nearest may have rounded a tiny number to zero, which has no sign of its own to step from
-        is_zero = e.compare("fcmp oeq {T} {0}, {1}", back, zero)
-        least = Val("u", "i16", str(1 if mode == "rp" else -32767))
-        step = replace(e.select(is_zero, least, step), poison=None)
-    fixed = replace(e.select(wrong, step, bits), poison=None)
-    return e.retype(fixed, "half")
+def _to_narrow(e: Lowering, i: Instruction, a: Val, target: str) -> Val:
+    """Round f32 (or f64 rounded to odd f32) to a narrower type; return its bits."""
+    mode = next((m for m in i.mods if m in _TO_WHOLE), "rn")
+    a = limit(e, i, a)
+    if "satfinite" in i.mods:
+        a = _clamp_finite(e, a, _NARROW[target][2], "both")
+    if mode == "rn" and target in ("f16", "bf16"):
+        return narrow(e, a, target)
+    return _encode(e, _to_grid(e, a, target, mode), target)
 
 
-def _to_tf32(e: Lowering, a: Val, away: bool) -> Val:
-    """Keep 10 fraction bits: round to nearest, ties away (``rna``) or to even (``rn``)."""
+def _to_grid(e: Lowering, a: Val, target: str, mode: str) -> Val:
+    """Round f32 to the numbers of `target`, still as f32: to whole units of its last place."""
+    fraction, lowest, largest = _NARROW[target]
     bits = e.retype(a, "i32")
-    if away:
-        bias = Val("u", "i32", str(1 << 12))
-    else:
-        odd = e.map("lshr {T} {0}, {1}", bits, Val("u", "i32", "13"), out="i32")
-        odd = e.map("and {T} {0}, {1}", odd, Val("u", "i32", "1"), out="i32")
-        bias = e.map("add {T} {0}, {1}", odd, Val("u", "i32", str((1 << 12) - 1)), out="i32")
-    total = e.map("add {T} {0}, {1}", bits, bias, out="i32")
-    kept = e.map("and {T} {0}, {1}", total, Val("u", "i32", str(-(1 << 13))), out="i32")
-    special = e.map("and {T} {0}, {1}", bits, Val("u", "i32", str(0x7F800000)), out="i32")
-    finite = e.compare("icmp ne {T} {0}, {1}", special, Val("u", "i32", str(0x7F800000)))
-    return replace(e.select(finite, kept, bits), poison=None)
+    power = e.map("and {T} {0}, {1}", bits, literal("i32", _EXPONENT), out="i32")
+    finite = e.compare("icmp ne {T} {0}, {1}", power, literal("i32", _EXPONENT))
+    power = e.call("llvm.maximumnum", e.retype(power, "float"), constant("float", 2.0**lowest), out="float")  # fmt: skip
+    unit = e.map("fmul {T} {0}, {1}", power, constant("float", 2.0**-fraction), out="float")
+    steps = e.map("fdiv {T} {0}, {1}", a, unit, out="float")
+    steps = e.call("llvm." + _TO_WHOLE[mode], steps, out="float")
+    near = e.map("fmul {T} {0}, {1}", steps, unit, out="float")
+    # a direction that does not lead to infinity ends at the largest number
+    sides = {"rz": "both", "rm": "above", "rp": "below"}
+    if mode in sides:
+        near = _clamp_finite(e, near, largest, sides[mode])
+    return plain(e.select(finite, near, a))
 
 
-def _to_integer(e: Lowering, i: Instruction, a: Val, target: str) -> Val:
-    """Round, then saturate; NaN becomes 0 (the most negative bit pattern from or to 64 bits)."""
-    mode = next((m for m in i.mods if m in _INTEGRAL), "rzi")
-    if a.type == "half":
-        a = e.map("fpext {T} {0} to {O}", a, out="float")
-    wide_source = a.type == "double"
-    a = e.call("llvm." + _INTEGRAL[mode], a, out=a.type)
-    kind = f"i{target[1:]}"
-    letter = "s" if target[0] == "s" else "u"
-    result = e.call(f"llvm.fpto{letter}i.sat", a, out=kind, mangle=(kind, a.type))
-    if wide_source or kind == "i64":
-        nan = e.compare("fcmp uno {T} {0}, {1}", a, a)
-        least = Val("u", kind, str(-(1 << (BITS[kind] - 1))))
-        result = replace(e.select(nan, least, result), poison=None)
-    return result
+def _clamp_finite(e: Lowering, a: Val, largest: float, sides: str) -> Val:
+    """Clamp to the largest numbers of a type; NaN stays."""
+    if sides != "below":
+        a = e.call("llvm.minimum", a, constant(a.type, largest), out=a.type)
+    if sides != "above":
+        a = e.call("llvm.maximum", a, constant(a.type, -largest), out=a.type)
+    return a
+
+
+def _encode(e: Lowering, a: Val, target: str) -> Val:
+    """Return the bits of an f32 that is a number of `target`."""
+    if target in ("f16", "e5m2"):
+        half = e.retype(e.map("fptrunc {T} {0} to {O}", a, out="half"), "i16")
+        if target == "f16":
+            return half
+        return e.narrow(e.map("lshr {T} {0}, {1}", half, literal("i16", 8), out="i16"), "i8")
+    bits = e.retype(a, "i32")
+    nan = e.compare("fcmp uno {T} {0}, {1}", a, a)
+    if target == "tf32":
+        kept = e.map("and {T} {0}, {1}", bits, literal("i32", -(1 << 13)), out="i32")
+        return plain(e.select(nan, literal("i32", 0x7FFFFFFF), kept))
+    if target == "bf16":
+        high = e.map("lshr {T} {0}, {1}", bits, literal("i32", 16), out="i32")
+        return plain(e.select(nan, literal("i16", 0x7FFF), e.narrow(high, "i16")))
+    # scaled so that E4M3's exponents, subnormal ones too, are those of f32
+    scaled = e.retype(e.map("fmul {T} {0}, {1}", a, constant("float", 2.0**-120), out="float"), "i32")  # fmt: skip
+    size = e.map("lshr {T} {0}, {1}", scaled, literal("i32", 20), out="i32")
+    size = e.map("and {T} {0}, {1}", size, literal("i32", 127), out="i32")
+    sign = e.map("lshr {T} {0}, {1}", bits, literal("i32", 24), out="i32")
+    sign = e.map("and {T} {0}, {1}", sign, literal("i32", 128), out="i32")
+    code = e.narrow(e.map("or {T} {0}, {1}", sign, size, out="i32"), "i8")
+    return plain(e.select(nan, literal("i8", 127), code))
+
+
+def _decode(e: Lowering, code: Val, source: str) -> Val:
+    """Return 8 bits of E4M3 or E5M2 as f32."""
+    if source == "e5m2":
+        wide = e.map("shl {T} {0}, {1}", e.widen_plain(code, "i16"), literal("i16", 8), out="i16")
+        return widen(e, wide, "f16")
+    wide = e.widen_plain(code, "i32")
+    size = e.map("and {T} {0}, {1}", wide, literal("i32", 127), out="i32")
+    nan = e.compare("icmp eq {T} {0}, {1}", size, literal("i32", 127))
+    size = e.retype(e.map("shl {T} {0}, {1}", size, literal("i32", 20), out="i32"), "float")
+    size = e.map("fmul {T} {0}, {1}", size, constant("float", 2.0**120), out="float")
+    size = plain(e.select(nan, constant("float", float("nan")), size))
+    sign = e.map("shl {T} {0}, {1}", wide, literal("i32", 24), out="i32")
+    return e.call("llvm.copysign", size, e.retype(sign, "float"), out="float")
 
 
 def _pair(e: Lowering, i: Instruction, target: str, source: str) -> None:
-    """``cvt.rnd{.relu}.{f16x2,bf16x2}.f32 d, a, b``: a goes to the upper half."""
-    e.need(source == "f32", "this conversion")
-    kind = target[:-2]
-    parts = []
-    for operand in (i.operands[2], i.operands[1]):
-        value = e.source(operand, "f32")
-        if "relu" in i.mods:
-            value = floating.finish(e, replace(i, mods=("relu",)), value)
-        plain = replace(i, mods=(floating.rounding(i), kind, "f32"))
-        parts.append(e.retype(_to_float(e, plain, value, kind), "i16"))
-    e.write(i.operands[0], join(e, *parts))
+    """Pairs: of f32 operands a is the upper one; packed sources convert half by half."""
+    single = target[:-2]
+    if source == "f32":
+        values = [_read_float(e, i, o, "f32") for o in reversed(i.operands[1:3])]
+    elif source == "f16x2":
+        values = [widen(e, h, "f16") for h in halves(e, e.source(i.operands[1], "b32"))]
+    else:
+        both = e.source(i.operands[1], "b16")
+        high = e.map("lshr {T} {0}, {1}", both, literal("i16", 8), out="i16")
+        values = [_decode(e, e.narrow(v, "i8"), source[:-2]) for v in (both, high)]
+    e.write(i.operands[0], join(e, *(_to_narrow(e, i, v, single) for v in values)))

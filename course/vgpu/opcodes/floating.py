@@ -1,10 +1,18 @@
-"""Floating-point arithmetic: f16, bf16, their packed pairs, f32 and f64, in every rounding mode."""
+"""Floating-point arithmetic: f16, bf16, their packed pairs, f32 and f64, in every rounding mode.
 
-from dataclasses import replace
+f16 and bf16 compute in a wider type and are rounded once: a product of two is exact in f32, a sum of
+two rounds there so finely that rounding again does no harm, and a fused product and sum goes by way of
+f64, rounded to odd where f64 does not hold it.
+"""
 
-from ..emit import BITS, Val, float_constant
-from ..lowering import Lowering, opcode
+import struct
+from collections.abc import Callable
+
+from ..emit import BITS, Val, float_constant, literal, mangled
+from ..lowering import Lowering
 from ..ptx import Instruction, Operand
+from ..records import LANES
+from ..table import opcode
 
 #: Packed pairs and the type of their halves.
 PAIRS = {"f16x2": "f16", "bf16x2": "bf16"}
@@ -12,6 +20,9 @@ _FLOATS = {"f16", "bf16", "f32", "f64", *PAIRS}
 #: LLVM's numbers of the rounding modes (llvm.set.rounding).
 ROUNDING = {"rz": 0, "rn": 1, "rp": 2, "rm": 3}
 _NEAREST = 1
+_CODES = {"half": "e", "float": "f", "double": "d"}
+_SMALLEST_NORMAL = {"half": 0x0400, "float": 0x00800000, "double": 0x0010_0000_0000_0000}
+_EXPONENT = {"half": 0x7C00, "float": 0x7F800000, "double": 0x7FF0_0000_0000_0000}
 
 
 def is_float(kind: str) -> bool:
@@ -21,11 +32,13 @@ def is_float(kind: str) -> bool:
 
 def constant(kind: str, value: float) -> Val:
     """Return a number as a uniform value of LLVM type `kind`."""
-    import numpy as np
-
-    dtype = {"half": np.float16, "float": np.float32, "double": np.float64}[kind]
-    bits = int(np.asarray(value, dtype).view(f"u{BITS[kind] // 8}"))
+    bits = int.from_bytes(struct.pack("<" + _CODES[kind], value), "little")
     return Val("u", kind, float_constant(bits, BITS[kind]))
+
+
+def sign_bit(kind: str) -> Val:
+    """Return the integer of LLVM type `kind` in which only the top bit is set."""
+    return literal(kind, -(1 << (BITS[kind] - 1)))
 
 
 def rounding(i: Instruction) -> str:
@@ -33,28 +46,36 @@ def rounding(i: Instruction) -> str:
     return next((m for m in i.mods if m in ROUNDING), "rn")
 
 
-# --- bf16 computes in f32: its product of two is exact there, and f64 holds any fma of three
+def plain(value: Val) -> Val:
+    """Return a value that was computed from definedness already accounted for."""
+    return value._replace(poison=None)
 
 
-def from_bf16(e: Lowering, value: Val) -> Val:
-    """Return 16 bits of a bf16 as f32."""
-    wide = e.map("shl {T} {0}, {1}", e.widen_plain(value, "i32"), Val("u", "i32", "16"), out="i32")
+# --- widening and narrowing
+
+
+def widen(e: Lowering, value: Val, kind: str) -> Val:
+    """Return 16 bits of PTX type `kind` (f16 or bf16) as f32, exactly."""
+    if kind == "f16":
+        return e.map("fpext {T} {0} to {O}", e.retype(value, "half"), out="float")
+    wide = e.map("shl {T} {0}, {1}", e.widen_plain(value, "i32"), literal("i32", 16), out="i32")
     return e.retype(wide, "float")
 
 
-def to_bf16(e: Lowering, value: Val, mode: str = "rn") -> Val:
-    """Round f32 (or f64) to bf16, as its 16 bits."""
+def narrow(e: Lowering, value: Val, kind: str) -> Val:
+    """Round f32 or f64 to nearest-even f16 or bf16, as its 16 bits."""
     if value.type == "double":
         value = to_odd(e, value)
+    if kind == "f16":
+        return e.retype(e.map("fptrunc {T} {0} to {O}", value, out="half"), "i16")
     bits = e.retype(value, "i32")
-    high = e.map("lshr {T} {0}, {1}", bits, Val("u", "i32", "16"), out="i32")
-    if mode == "rn":
-        odd = e.map("and {T} {0}, {1}", high, Val("u", "i32", "1"), out="i32")
-        half = e.map("add {T} {0}, {1}", odd, Val("u", "i32", str(0x7FFF)), out="i32")
-        total = e.map("add {T} {0}, {1}", bits, half, out="i32")
-        high = e.map("lshr {T} {0}, {1}", total, Val("u", "i32", "16"), out="i32")
+    high = e.map("lshr {T} {0}, {1}", bits, literal("i32", 16), out="i32")
+    odd = e.map("and {T} {0}, {1}", high, literal("i32", 1), out="i32")
+    half = e.map("add {T} {0}, {1}", odd, literal("i32", 0x7FFF), out="i32")
+    total = e.map("add {T} {0}, {1}", bits, half, out="i32")
+    high = e.map("lshr {T} {0}, {1}", total, literal("i32", 16), out="i32")
     nan = e.compare("fcmp uno {T} {0}, {1}", value, value)
-    return _plain(e.select(nan, Val("u", "i16", str(0x7FFF)), e.narrow(high, "i16")))
+    return plain(e.select(nan, literal("i16", 0x7FFF), e.narrow(high, "i16")))
 
 
 def to_odd(e: Lowering, value: Val) -> Val:
@@ -67,15 +88,36 @@ def to_odd(e: Lowering, value: Val) -> Val:
         e.call("llvm.fabs", back, out="double"),
         e.call("llvm.fabs", value, out="double"),
     )
-    down = e.map("sub {T} {0}, {1}", bits, Val("u", "i32", "1"), out="i32")
-    toward_zero = _plain(e.select(larger, down, bits))
-    odd = e.map("or {T} {0}, {1}", toward_zero, Val("u", "i32", "1"), out="i32")
+    down = e.map("sub {T} {0}, {1}", bits, literal("i32", 1), out="i32")
+    toward_zero = plain(e.select(larger, down, bits))
+    odd = e.map("or {T} {0}, {1}", toward_zero, literal("i32", 1), out="i32")
     inexact = e.compare("fcmp one {T} {0}, {1}", back, value)
-    return e.retype(_plain(e.select(inexact, odd, bits)), "float")
+    return e.retype(plain(e.select(inexact, odd, bits)), "float")
 
 
-def _plain(value: Val) -> Val:
-    return replace(value, poison=None)
+def add_to_odd(e: Lowering, a: Val, b: Val) -> Val:
+    """Add in f64, rounded to odd: what the sum loses shows in its last bit."""
+    total = e.map("fadd {T} {0}, {1}", a, b, out="double")
+    # Knuth's two-sum: the exact error of the rounded sum
+    part = e.map("fsub {T} {0}, {1}", total, a, out="double")
+    rest = e.map("fsub {T} {0}, {1}", total, part, out="double")
+    lost = e.map(
+        "fadd {T} {0}, {1}",
+        e.map("fsub {T} {0}, {1}", a, rest, out="double"),
+        e.map("fsub {T} {0}, {1}", b, part, out="double"),
+        out="double",
+    )
+    bits = e.retype(total, "i64")
+    # rounded up in size if what was lost points back to zero: then the lower neighbour
+    zero = constant("double", 0.0)
+    size = e.map("fmul {T} {0}, {1}", lost, e.call("llvm.copysign", constant("double", 1.0), total, out="double"), out="double")  # fmt: skip
+    larger = e.compare("fcmp olt {T} {0}, {1}", size, zero)
+    down = e.map("sub {T} {0}, {1}", bits, literal("i64", 1), out="i64")
+    odd = e.map(
+        "or {T} {0}, {1}", plain(e.select(larger, down, bits)), literal("i64", 1), out="i64"
+    )
+    inexact = e.compare("fcmp one {T} {0}, {1}", lost, zero)
+    return e.retype(plain(e.select(inexact, odd, bits)), "double")
 
 
 # --- rounding, flushing, saturating
@@ -102,10 +144,7 @@ def _constrained(
     e: Lowering, name: str, values: tuple[Val, ...], out: str, mangle: tuple[str, ...]
 ) -> Val:
     """Call LLVM's constrained form of an operation: it is not moved across a change of mode."""
-    from ..emit import _MANGLED
-    from ..records import LANES
-
-    suffix = "".join(f".v{LANES}{_MANGLED.get(t, t)}" for t in mangle)
+    suffix = "".join(f".v{LANES}{mangled(t)}" for t in mangle)
     full = f"@llvm.experimental.constrained.{name}{suffix}"
     shapes = [f"<{LANES} x {v.type}>" for v in values]
     texts = [f"{s} {e.vector(v)}" for s, v in zip(shapes, values, strict=True)]
@@ -117,14 +156,13 @@ def _constrained(
 
 
 def flush(e: Lowering, value: Val) -> Val:
-    """Replace subnormal f32 numbers by zero of the same sign (``.ftz``)."""
-    if value.type != "float":
-        return value
-    bits = e.retype(value, "i32")
-    exponent = e.map("and {T} {0}, {1}", bits, Val("u", "i32", str(0x7F800000)), out="i32")
-    small = e.compare("icmp eq {T} {0}, {1}", exponent, Val("u", "i32", "0"))
-    sign = e.map("and {T} {0}, {1}", bits, Val("u", "i32", str(-(1 << 31))), out="i32")
-    return e.retype(_plain(e.select(small, sign, bits)), "float")
+    """Replace subnormal numbers by zero of the same sign (``.ftz``)."""
+    kind = f"i{BITS[value.type]}"
+    bits = e.retype(value, kind)
+    exponent = e.map("and {T} {0}, {1}", bits, literal(kind, _EXPONENT[value.type]), out=kind)
+    small = e.compare("icmp eq {T} {0}, {1}", exponent, literal(kind, 0))
+    sign = e.map("and {T} {0}, {1}", bits, sign_bit(kind), out=kind)
+    return e.retype(plain(e.select(small, sign, bits)), value.type)
 
 
 def saturate(e: Lowering, value: Val) -> Val:
@@ -133,83 +171,103 @@ def saturate(e: Lowering, value: Val) -> Val:
     return e.call("llvm.minimumnum", low, constant(value.type, 1.0), out=value.type)
 
 
+def rectify(e: Lowering, value: Val) -> Val:
+    """Clamp to [0, inf); NaN stays (``.relu``)."""
+    positive = e.call("llvm.maximumnum", value, constant(value.type, 0.0), out=value.type)
+    nan = e.compare("fcmp uno {T} {0}, {1}", value, value)
+    return plain(e.select(nan, value, positive))
+
+
+def limit(e: Lowering, i: Instruction, value: Val) -> Val:
+    """Apply ``.sat`` or ``.relu``. Both commute with rounding, as 0 and 1 are numbers of all types."""
+    if "sat" in i.mods:
+        return saturate(e, value)
+    return rectify(e, value) if "relu" in i.mods else value
+
+
 def operand(e: Lowering, i: Instruction, which: Operand, kind: str) -> Val:
-    """Return a floating operand, flushed if the instruction says ``.ftz``."""
+    """Return a scalar operand, flushed if the instruction says ``.ftz``; bf16 comes as f32."""
     value = e.source(which, kind)
     if kind == "bf16":
-        return from_bf16(e, value)
+        return widen(e, value, kind)
     return flush(e, value) if "ftz" in i.mods else value
 
 
-def finish(e: Lowering, i: Instruction, value: Val) -> Val:
-    """Apply ``.ftz``, ``.sat`` and ``.relu`` to a result."""
-    if "ftz" in i.mods:
-        value = flush(e, value)
-    if "sat" in i.mods:
-        value = saturate(e, value)
-    if "relu" in i.mods:
-        positive = e.call("llvm.maximumnum", value, constant(value.type, 0.0), out=value.type)
-        nan = e.compare("fcmp uno {T} {0}, {1}", value, value)
-        value = _plain(e.select(nan, value, positive))
-    return value
-
-
-def _parts(e: Lowering, i: Instruction, which: Operand, kind: str) -> list[Val]:
-    """Return the operand's value, or both halves of a packed pair."""
-    from .integer import halves
-
-    if kind not in PAIRS:
+def parts(e: Lowering, i: Instruction, which: Operand, kind: str) -> list[Val]:
+    """Return an operand as the values to compute with: one, or two of a pair; halves as f32."""
+    if kind in ("f32", "f64"):
         return [operand(e, i, which, kind)]
-    pieces = halves(e, e.source(which, "b32"))
-    if kind == "bf16x2":
-        return [from_bf16(e, p) for p in pieces]
-    return [e.retype(p, "half") for p in pieces]
+    single = PAIRS.get(kind, kind)
+    pieces = halves(e, e.source(which, "b32")) if kind in PAIRS else (e.source(which, "b16"),)
+    if "ftz" in i.mods and single == "f16":
+        pieces = [flush(e, e.retype(p, "half")) for p in pieces]
+    return [widen(e, p, single) for p in pieces]
 
 
-def lanewise(e: Lowering, i: Instruction, compute, count: int) -> None:  # noqa: ANN001
+def finish(e: Lowering, i: Instruction, value: Val, kind: str) -> Val:
+    """Round a result to the type of the instruction and apply ``.ftz``, ``.sat`` and ``.relu``."""
+    single = PAIRS.get(kind, kind)
+    if single in ("f32", "f64"):
+        return limit(e, i, flush(e, value) if "ftz" in i.mods else value)
+    value = limit(e, i, value)
+    if "ftz" not in i.mods:
+        return narrow(e, value, single)
+    if single == "bf16":  # its exponents are those of f32
+        return narrow(e, flush(e, value), single)
+    return e.retype(flush(e, e.retype(narrow(e, value, single), "half")), "i16")
+
+
+def lanewise(e: Lowering, i: Instruction, compute: Callable[..., Val], count: int) -> None:
     """Write ``compute(a, b, ...)`` of the first `count` sources, half by half for packed types."""
-    from .integer import join
-
     kind = i.mods[-1]
-    sources = [_parts(e, i, o, kind) for o in i.operands[1 : 1 + count]]
-    results = []
-    for values in zip(*sources, strict=True):
-        result = finish(e, i, compute(*values))
-        if "bf16" in kind:
-            result = to_bf16(e, result)
-        results.append(e.retype(result, f"i{BITS[result.type]}") if kind in PAIRS else result)
+    sources = [parts(e, i, o, kind) for o in i.operands[1 : 1 + count]]
+    results = [finish(e, i, compute(*values), kind) for values in zip(*sources, strict=True)]
     e.write(i.operands[0], join(e, *results) if kind in PAIRS else results[0])
 
+
+def halves(e: Lowering, value: Val) -> tuple[Val, Val]:
+    """Return the low and high 16 bits of a 32-bit value."""
+    high = e.map("lshr {T} {0}, {1}", value, literal("i32", 16), out="i32")
+    return e.narrow(value, "i16"), e.narrow(high, "i16")
+
+
+def join(e: Lowering, low: Val, high: Val) -> Val:
+    """Return two values of equal width as one of twice the width."""
+    width = BITS[low.type]
+    kind = f"i{2 * width}"
+    wide = e.map("shl {T} {0}, {1}", e.widen_plain(high, kind), literal(kind, width), out=kind)
+    return e.map("or {T} {0}, {1}", wide, e.widen_plain(low, kind), out=kind)
+
+
+# --- arithmetic
 
 _NAMES = {"add": "fadd", "sub": "fsub", "mul": "fmul", "div": "fdiv"}
 
 
 def binary(e: Lowering, i: Instruction) -> None:
-    """``add``, ``sub``, ``mul`` and ``div``. f16 computes in f32, where one operation is exact enough."""
-    name, mode = _NAMES[i.opcode], rounding(i)
-
-    def compute(a: Val, b: Val) -> Val:
-        if a.type != "half":
-            return rounded(e, name, a, b, mode=mode)
-        wide = [e.map("fpext {T} {0} to {O}", v, out="float") for v in (a, b)]
-        return e.map("fptrunc {T} {0} to {O}", rounded(e, name, *wide), out="half")
-
-    lanewise(e, i, compute, 2)
+    """``add``, ``sub``, ``mul`` and ``div``."""
+    lanewise(e, i, lambda a, b: rounded(e, _NAMES[i.opcode], a, b, mode=rounding(i)), 2)
 
 
-@opcode("fma")
+@opcode(
+    "fma",
+    ".(rn|rz|rm|rp)[.ftz][.sat].f32",
+    ".(rn|rz|rm|rp).f64",
+    ".rn[.ftz][.sat|.relu].(f16|f16x2)",
+    ".rn[.relu].(bf16|bf16x2)",
+)
 def fused(e: Lowering, i: Instruction) -> None:
-    """``fma.rnd.type d, a, b, c``. f16 and bf16 compute in f64, which holds every such sum."""
-    mode, kind = rounding(i), i.mods[-1]
+    """``fma.rnd.type d, a, b, c``."""
+    kind = i.mods[-1]
 
     def compute(a: Val, b: Val, c: Val) -> Val:
-        if a.type == "half" or "bf16" in kind:
-            wide = [e.map("fpext {T} {0} to {O}", v, out="double") for v in (a, b, c)]
-            result = rounded(e, "fma", *wide)
-            if a.type == "half":
-                return e.map("fptrunc {T} {0} to {O}", to_odd(e, result), out="half")
-            return result
-        return rounded(e, "fma", a, b, c, mode=mode)
+        if kind in ("f32", "f64"):
+            return rounded(e, "fma", a, b, c, mode=rounding(i))
+        wide = [e.map("fpext {T} {0} to {O}", v, out="double") for v in (a, b, c)]
+        product = e.map("fmul {T} {0}, {1}", *wide[:2], out="double")
+        if "bf16" in kind:
+            return add_to_odd(e, product, wide[2])
+        return e.map("fadd {T} {0}, {1}", product, wide[2], out="double")
 
     lanewise(e, i, compute, 3)
 
@@ -218,94 +276,112 @@ def sign(e: Lowering, i: Instruction) -> None:
     """``abs`` and ``neg``: only the sign bit changes."""
     kind = i.mods[-1]
     bits = {"f16x2": 32, "bf16x2": 32, "f16": 16, "bf16": 16, "f32": 32, "f64": 64}[kind]
-    top = 0x80008000 if kind in PAIRS else 1 << (bits - 1)
+    word = f"i{bits}"
     value = e.source(i.operands[1], f"b{bits}")
-    if "ftz" in i.mods and kind == "f32":
-        value = e.retype(flush(e, e.retype(value, "float")), "i32")
-    mask = top if i.opcode == "neg" else ~top
+    if "ftz" in i.mods:
+        pieces = halves(e, value) if kind in PAIRS else (value,)
+        real = "float" if kind == "f32" else "half"
+        pieces = [e.retype(flush(e, e.retype(p, real)), p.type) for p in pieces]
+        value = join(e, *pieces) if kind in PAIRS else pieces[0]
+    top = 0x80008000 if kind in PAIRS else 1 << (bits - 1)
+    name, mask = ("xor", top) if i.opcode == "neg" else ("and", ~top)
     mask = (mask + (1 << (bits - 1))) % (1 << bits) - (1 << (bits - 1))
-    name = "xor" if i.opcode == "neg" else "and"
-    e.write(
-        i.operands[0],
-        e.map(name + " {T} {0}, {1}", value, Val("u", value.type, str(mask)), out=value.type),
-    )
+    result = e.map(name + " {T} {0}, {1}", value, literal(word, mask), out=word)
+    e.write(i.operands[0], result)
 
 
 def extreme(e: Lowering, i: Instruction) -> None:
     """``min`` and ``max``: a number beats NaN (``.NaN``: NaN wins), -0 is less than +0."""
-    suffix = "" if "NaN" in i.mods else "num"
-    name = f"llvm.{i.opcode}imum{suffix}"
-    count = len(i.operands) - 1
+    name = f"llvm.{i.opcode}imum{'' if 'NaN' in i.mods else 'num'}"
 
     def compute(*values: Val) -> Val:
-        if values[0].type == "half":
-            values = tuple(e.map("fpext {T} {0} to {O}", v, out="float") for v in values)
-            return e.map("fptrunc {T} {0} to {O}", combine(values), out="half")
-        return combine(values)
-
-    def combine(values: tuple[Val, ...]) -> Val:
-        if "abs" in i.mods or "xorsign" in i.mods:
-            plain = tuple(e.call("llvm.fabs", v, out=v.type) for v in values)
-        else:
-            plain = values
-        result = plain[0]
-        for value in plain[1:]:
+        sizes = values
+        if "abs" in i.mods:
+            sizes = tuple(e.call("llvm.fabs", v, out=v.type) for v in values)
+        result = sizes[0]
+        for value in sizes[1:]:
             result = e.call(name, result, value, out=value.type)
-        if "xorsign" in i.mods:
-            kind = f"i{BITS[result.type]}"
-            flips = e.map("xor {T} {0}, {1}", *(e.retype(v, kind) for v in values[:2]), out=kind)
-            top = Val("u", kind, str(-(1 << (BITS[kind] - 1))))
-            flips = e.map("and {T} {0}, {1}", flips, top, out=kind)
-            result = e.retype(
-                e.map("or {T} {0}, {1}", e.retype(result, kind), flips, out=kind), result.type
-            )
-        return result
+        return _xor_sign(e, result, *values[:2]) if "xorsign" in i.mods else result
 
-    lanewise(e, i, compute, count)
+    lanewise(e, i, compute, len(i.operands) - 1)
 
 
-@opcode("rcp", "sqrt", "rsqrt", "ex2", "lg2", "sin", "cos", "tanh")
-def function(e: Lowering, i: Instruction) -> None:
-    """Reciprocal, roots, base-2 exponential and logarithm, sine, cosine, tanh.
+def _xor_sign(e: Lowering, size: Val, a: Val, b: Val) -> Val:
+    """Return `size` (which is not negative) with the product's sign of a and b."""
+    kind = f"i{BITS[size.type]}"
+    flips = e.map("xor {T} {0}, {1}", e.retype(a, kind), e.retype(b, kind), out=kind)
+    flips = e.map("and {T} {0}, {1}", flips, sign_bit(kind), out=kind)
+    signed = e.map("or {T} {0}, {1}", e.retype(size, kind), flips, out=kind)
+    return e.retype(signed, size.type)
 
-    ``.rn`` forms are exact; ``.approx`` forms are computed in a wider type and rounded, so they are
-    closer to the true value than hardware's (see README.md for hardware's bounds).
-    """
+
+# --- functions
+
+_ROUNDED = (".(rn|rz|rm|rp)[.ftz].f32", ".(rn|rz|rm|rp).f64", ".approx[.ftz].f32")
+
+
+@opcode("rcp", *_ROUNDED, ".approx.ftz.f64")
+@opcode("sqrt", *_ROUNDED)
+def exact_or_not(e: Lowering, i: Instruction) -> None:
+    """``rcp`` and ``sqrt``: the ``.approx`` forms are as exact as the others here."""
+    if i.mods == ("approx", "ftz", "f64"):
+        return _rough(e, i)
     mode = rounding(i)
-    exact = any(m in ROUNDING for m in i.mods)
 
     def compute(a: Val) -> Val:
-        if i.opcode == "rcp" and exact:
+        if i.opcode == "rcp":
             return rounded(e, "fdiv", constant(a.type, 1.0), a, mode=mode)
-        if i.opcode == "sqrt" and exact:
-            return rounded(e, "sqrt", a, mode=mode)
-        if a.type == "half":
-            wide = _wide_function(e, i.opcode, e.map("fpext {T} {0} to {O}", a, out="double"))
-            return e.map("fptrunc {T} {0} to {O}", to_odd(e, wide), out="half")
+        return rounded(e, "sqrt", a, mode=mode)
+
+    return lanewise(e, i, compute, 1)
+
+
+@opcode("rsqrt", ".approx[.ftz].(f32|f64)")
+@opcode("lg2", ".approx[.ftz].f32")
+@opcode("sin", ".approx[.ftz].f32")
+@opcode("cos", ".approx[.ftz].f32")
+@opcode("tanh", ".approx.(f32|f16|f16x2|bf16|bf16x2)")
+def approximate(e: Lowering, i: Instruction) -> None:
+    """Functions that hardware approximates: computed in f64 and rounded, so closer to the truth.
+
+    README.md lists hardware's bounds.
+    """
+    if i.mods == ("approx", "ftz", "f64"):
+        return _rough(e, i)
+
+    def compute(a: Val) -> Val:
         if a.type == "double":
             return _wide_function(e, i.opcode, a)
-        if i.opcode == "ex2":
-            return exp2_single(e, a)
         wide = _wide_function(e, i.opcode, e.map("fpext {T} {0} to {O}", a, out="double"))
+        # f32 holds enough digits more than f16 and bf16: to round twice stays far within the bounds
         return e.map("fptrunc {T} {0} to {O}", wide, out="float")
 
-    lanewise(e, i, compute, 1)
+    return lanewise(e, i, compute, 1)
 
 
 def _wide_function(e: Lowering, name: str, a: Val) -> Val:
-    if name == "rcp":
-        return e.map("fdiv {T} {0}, {1}", constant("double", 1.0), a, out="double")
-    if name == "sqrt":
-        return e.call("llvm.sqrt", a, out="double")
-    if name == "rsqrt":
-        return e.map(
-            "fdiv {T} {0}, {1}",
-            constant("double", 1.0),
-            e.call("llvm.sqrt", a, out="double"),
-            out="double",
-        )
-    intrinsic = {"ex2": "exp2", "lg2": "log2"}.get(name, name)
-    return e.call("llvm." + intrinsic, a, out="double")
+    if name in ("rcp", "rsqrt"):
+        below = a if name == "rcp" else e.call("llvm.sqrt", a, out="double")
+        return e.map("fdiv {T} {0}, {1}", constant("double", 1.0), below, out="double")
+    return e.call("llvm." + {"lg2": "log2"}.get(name, name), a, out="double")
+
+
+def _rough(e: Lowering, i: Instruction) -> None:
+    """``rcp.approx.ftz.f64`` and ``rsqrt``: only the upper 32 bits of operand and result count."""
+
+    def upper(value: Val) -> Val:
+        bits = e.retype(value, "i64")
+        kept = e.map("and {T} {0}, {1}", bits, literal("i64", -(1 << 32)), out="i64")
+        return flush(e, e.retype(kept, "double"))
+
+    a = upper(e.source(i.operands[1], "f64"))
+    e.write(i.operands[0], upper(_wide_function(e, i.opcode, a)))
+
+
+@opcode("ex2", ".approx[.ftz].f32", ".approx.(f16|f16x2)", ".approx.ftz.(bf16|bf16x2)")
+def power_of_two(e: Lowering, i: Instruction) -> None:
+    """``ex2.approx.type d, a``: 2**a."""
+    lanewise(e, i, lambda a: exp2_single(e, a), 1)
 
 
 def exp2_single(e: Lowering, x: Val) -> Val:
@@ -323,43 +399,37 @@ def exp2_single(e: Lowering, x: Val) -> Val:
         poly = e.call("llvm.fma", poly, f, constant("float", coefficient), out="float")
     # scale in two steps, so that subnormal results round once and 2**128 overflows to infinity
     n = e.map("fptosi {T} {0} to {O}", whole, out="i32")
-    half = e.map("ashr {T} {0}, {1}", n, Val("u", "i32", "1"), out="i32")
+    half = e.map("ashr {T} {0}, {1}", n, literal("i32", 1), out="i32")
     for part in (half, e.map("sub {T} {0}, {1}", n, half, out="i32")):
-        biased = e.map("add {T} {0}, {1}", part, Val("u", "i32", "127"), out="i32")
-        scale = e.retype(
-            e.map("shl {T} {0}, {1}", biased, Val("u", "i32", "23"), out="i32"), "float"
-        )
+        biased = e.map("add {T} {0}, {1}", part, literal("i32", 127), out="i32")
+        scale = e.retype(e.map("shl {T} {0}, {1}", biased, literal("i32", 23), out="i32"), "float")
         poly = e.map("fmul {T} {0}, {1}", poly, scale, out="float")
     nan = e.compare("fcmp uno {T} {0}, {1}", x, x)
-    return _plain(e.select(nan, x, poly))
+    return plain(e.select(nan, x, poly))
 
 
-@opcode("copysign")
+@opcode("copysign", ".(f32|f64)")
 def copy_sign(e: Lowering, i: Instruction) -> None:
     """``copysign.type d, a, b``: b with the sign of a."""
     a, b = (e.source(o, i.mods[-1]) for o in i.operands[1:3])
     e.write(i.operands[0], e.call("llvm.copysign", b, a, out=a.type))
 
 
-@opcode("testp")
+@opcode("testp", ".(finite|infinite|number|notanumber|normal|subnormal).(f32|f64)")
 def test_property(e: Lowering, i: Instruction) -> None:
-    """``testp.{finite,infinite,number,notanumber,normal,subnormal}.type p, a``."""
+    """``testp.property.type p, a``: compare the size of `a`, as an integer, with infinity's."""
     a = e.source(i.operands[1], i.mods[-1])
-    size = e.call("llvm.fabs", a, out=a.type)
-    infinity = constant(a.type, float("inf"))
-    tiny = constant(a.type, 2.0**-126 if a.type == "float" else 2.0**-1022)
-    zero = constant(a.type, 0.0)
+    word = f"i{BITS[a.type]}"
+    size = e.retype(e.call("llvm.fabs", a, out=a.type), word)
+    infinity, least = (literal(word, t[a.type]) for t in (_EXPONENT, _SMALLEST_NORMAL))
     test = i.mods[0]
-    if test in ("number", "notanumber"):
-        result = e.compare(f"fcmp {'ord' if test == 'number' else 'uno'} {{T}} {{0}}, {{1}}", a, a)
-    elif test in ("finite", "infinite"):
-        result = e.compare(
-            f"fcmp {'olt' if test == 'finite' else 'oeq'} {{T}} {{0}}, {{1}}", size, infinity
-        )
+    tests = {"finite": "ult", "infinite": "eq", "number": "ule", "notanumber": "ugt"}
+    if test in tests:
+        result = e.compare(f"icmp {tests[test]} {{T}} {{0}}, {{1}}", size, infinity)
     elif test == "normal":
-        big = e.compare("fcmp oge {T} {0}, {1}", size, tiny)
-        result = e.logic("and", big, e.compare("fcmp olt {T} {0}, {1}", size, infinity))
+        low = e.compare("icmp uge {T} {0}, {1}", size, least)
+        result = e.logic("and", low, e.compare("icmp ult {T} {0}, {1}", size, infinity))
     else:
-        small = e.compare("fcmp olt {T} {0}, {1}", size, tiny)
-        result = e.logic("and", small, e.compare("fcmp ogt {T} {0}, {1}", size, zero))
+        low = e.compare("icmp ult {T} {0}, {1}", size, least)
+        result = e.logic("and", low, e.compare("icmp ne {T} {0}, {1}", size, literal(word, 0)))
     e.write(i.operands[0], result)

@@ -1,50 +1,54 @@
 """Integer arithmetic, bits and bytes."""
 
-from dataclasses import replace
-
 from ..cfg import CARRY
-from ..emit import BITS, Val
-from ..lowering import Lowering, opcode
+from ..emit import BITS, Val, literal
+from ..lowering import Lowering
 from ..ptx import Instruction
+from ..table import opcode
 from . import floating
+from .floating import halves, join, plain
 
 
 def _signed(kind: str) -> bool:
     return kind[0] == "s"
 
 
-def _const(kind: str, value: int) -> Val:
-    return Val("u", kind, str(value))
+_WORDS = "(u16|s16|u32|s32|u64|s64)"
+_CARRIES = "(u32|s32|u64|s64)"
+_ARITHMETIC = (
+    "[.rn|.rz|.rm|.rp][.ftz][.sat].f32", "[.rn|.rz|.rm|.rp].f64", "[.rn][.ftz][.sat].(f16|f16x2)",
+    "[.rn].(bf16|bf16x2)",
+)  # fmt: skip
 
 
-@opcode("add", "sub")
+@opcode("add", f".{_WORDS}", ".sat.s32", f".cc.{_CARRIES}", ".(u16x2|s16x2)", *_ARITHMETIC)
+@opcode("sub", f".{_WORDS}", ".sat.s32", f".cc.{_CARRIES}", *_ARITHMETIC)
 def add(e: Lowering, i: Instruction) -> None:
     """``add{.sat}{.cc}.type d, a, b`` and ``sub``; floating types go to `floating`."""
     kind = i.mods[-1]
     if floating.is_float(kind):
         return floating.binary(e, i)
+    if kind in ("u16x2", "s16x2"):
+        pairs = [halves(e, e.source(o, "b32")) for o in i.operands[1:3]]
+        return e.write(i.operands[0], join(e, *(e.add(a, b) for a, b in zip(*pairs, strict=True))))
     a, b = (e.source(o, kind) for o in i.operands[1:3])
     if "sat" in i.mods:
         result = e.call(f"llvm.s{i.opcode}.sat", a, b, out=a.type)
     else:
         result = e.add(a, b, i.opcode)
     if "cc" in i.mods:
-        carry = (
-            ("icmp ult {T} {0}, {1}", result, a)
-            if i.opcode == "add"
-            else ("icmp ult {T} {0}, {1}", a, b)
-        )
-        e.write(CARRY, e.compare(*carry))
-    e.write(i.operands[0], result)
-    return None
+        less = (result, a) if i.opcode == "add" else (a, b)
+        e.write(CARRY, e.compare("icmp ult {T} {0}, {1}", *less))
+    return e.write(i.operands[0], result)
 
 
-@opcode("addc", "subc")
+@opcode("addc", f"[.cc].{_CARRIES}")
+@opcode("subc", f"[.cc].{_CARRIES}")
 def add_with_carry(e: Lowering, i: Instruction) -> None:
     """``addc{.cc}.type d, a, b``: add the carry of the last ``.cc`` too; ``subc`` takes the borrow."""
     kind, name = i.mods[-1], i.opcode[:3]
     a, b = (e.source(o, kind) for o in i.operands[1:3])
-    carry = e.select(e.read_register(CARRY), _const(a.type, 1), _const(a.type, 0))
+    carry = e.select(e.read_register(CARRY), literal(a.type, 1), literal(a.type, 0))
     first = e.map(name + " {T} {0}, {1}", a, b, out=a.type)
     result = e.map(name + " {T} {0}, {1}", first, carry, out=a.type)
     if "cc" in i.mods:
@@ -73,38 +77,37 @@ def product(e: Lowering, a: Val, b: Val, part: str, signed: bool) -> Val:
     full = e.map(
         "mul {T} {0}, {1}", e.widen(a, double, signed), e.widen(b, double, signed), out=double
     )
-    high = e.map("lshr {T} {0}, {1}", full, _const(double, BITS[a.type]), out=double)
+    high = e.map("lshr {T} {0}, {1}", full, literal(double, BITS[a.type]), out=double)
     return e.narrow(high, a.type)
 
 
-def _part(i: Instruction) -> str:
-    return next((m for m in i.mods if m in ("lo", "hi", "wide")), "lo")
-
-
-@opcode("mul")
+@opcode("mul", f".(lo|hi).{_WORDS}", ".wide.(u16|s16|u32|s32)", *_ARITHMETIC)
 def multiply(e: Lowering, i: Instruction) -> None:
     """``mul.{lo,hi,wide}.type d, a, b``."""
     kind = i.mods[-1]
     if floating.is_float(kind):
         return floating.binary(e, i)
     a, b = (e.source(o, kind) for o in i.operands[1:3])
-    e.write(i.operands[0], product(e, a, b, _part(i), _signed(kind)), sign=_signed(kind))
-    return None
+    return e.write(i.operands[0], product(e, a, b, i.mods[0], _signed(kind)))
 
 
-@opcode("mad", "madc")
+@opcode(
+    "mad", f".(lo|hi).{_WORDS}", ".wide.(u16|s16|u32|s32)", ".hi.sat.s32", f".(lo|hi).cc.{_CARRIES}",
+    ".(rn|rz|rm|rp)[.ftz][.sat].f32", ".(rn|rz|rm|rp).f64",
+)  # fmt: skip
+@opcode("madc", f".(lo|hi)[.cc].{_CARRIES}")
 def multiply_add(e: Lowering, i: Instruction) -> None:
     """``mad.{lo,hi,wide}{.sat}{.cc}.type d, a, b, c``."""
-    kind, part = i.mods[-1], _part(i)
+    kind = i.mods[-1]
     if floating.is_float(kind):
         return floating.fused(e, i)
     a, b = (e.source(o, kind) for o in i.operands[1:3])
-    value = product(e, a, b, part, _signed(kind))
+    value = product(e, a, b, i.mods[0], _signed(kind))
     c = e.source(i.operands[3], kind[0] + str(BITS[value.type]))
     if "sat" in i.mods:
         result = e.call("llvm.sadd.sat", value, c, out=value.type)
     elif i.opcode == "madc":
-        carry = e.select(e.read_register(CARRY), _const(c.type, 1), _const(c.type, 0))
+        carry = e.select(e.read_register(CARRY), literal(c.type, 1), literal(c.type, 0))
         first = e.add(value, c)
         result = e.add(first, carry)
         if "cc" in i.mods:
@@ -117,35 +120,37 @@ def multiply_add(e: Lowering, i: Instruction) -> None:
         result = e.add(value, c)
         if "cc" in i.mods:
             e.write(CARRY, e.compare("icmp ult {T} {0}, {1}", result, c))
-    e.write(i.operands[0], result, sign=_signed(kind))
-    return None
+    return e.write(i.operands[0], result)
 
 
-@opcode("mul24", "mad24")
+@opcode("mul24", ".(lo|hi).(u32|s32)")
+@opcode("mad24", ".(lo|hi).(u32|s32)", ".hi.sat.s32")
 def multiply_24(e: Lowering, i: Instruction) -> None:
     """``mul24.{lo,hi}.type d, a, b`` and ``mad24``: 24-bit operands, bits 0-31 or 16-47."""
     kind, signed = i.mods[-1], _signed(i.mods[-1])
 
     def cut(value: Val) -> Val:
-        value = e.map("shl {T} {0}, {1}", value, _const("i32", 8), out="i32")
+        value = e.map("shl {T} {0}, {1}", value, literal("i32", 8), out="i32")
         value = e.map(
-            ("ashr" if signed else "lshr") + " {T} {0}, {1}", value, _const("i32", 8), out="i32"
+            ("ashr" if signed else "lshr") + " {T} {0}, {1}", value, literal("i32", 8), out="i32"
         )
         return e.widen(value, "i64", signed)
 
     a, b = (cut(e.source(o, kind)) for o in i.operands[1:3])
     full = e.map("mul {T} {0}, {1}", a, b, out="i64")
     if "hi" in i.mods:
-        full = e.map("lshr {T} {0}, {1}", full, _const("i64", 16), out="i64")
+        full = e.map("lshr {T} {0}, {1}", full, literal("i64", 16), out="i64")
     result = e.narrow(full, "i32")
     if i.opcode == "mad24":
         c = e.source(i.operands[3], kind)
-        name = "llvm.sadd.sat"
-        result = e.call(name, result, c, out="i32") if "sat" in i.mods else e.add(result, c)
+        if "sat" in i.mods:
+            result = e.call("llvm.sadd.sat", result, c, out="i32")
+        else:
+            result = e.add(result, c)
     e.write(i.operands[0], result)
 
 
-@opcode("sad")
+@opcode("sad", f".{_WORDS}")
 def sum_of_absolute_differences(e: Lowering, i: Instruction) -> None:
     """``sad.type d, a, b, c``: c + |a - b|."""
     kind = i.mods[-1]
@@ -155,7 +160,10 @@ def sum_of_absolute_differences(e: Lowering, i: Instruction) -> None:
     e.write(i.operands[0], e.add(c, e.add(big, small, "sub")))
 
 
-@opcode("div", "rem")
+@opcode(
+    "div", f".{_WORDS}", ".(approx|full)[.ftz].f32", ".(rn|rz|rm|rp)[.ftz].f32", ".(rn|rz|rm|rp).f64"
+)  # fmt: skip
+@opcode("rem", f".{_WORDS}")
 def divide(e: Lowering, i: Instruction) -> None:
     """``div.type d, a, b`` and ``rem``. Dividing by zero gives all ones, and a remainder of a."""
     kind = i.mods[-1]
@@ -163,40 +171,49 @@ def divide(e: Lowering, i: Instruction) -> None:
         return floating.binary(e, i)
     signed = _signed(kind)
     a, b = (e.source(o, kind) for o in i.operands[1:3])
-    zero = e.compare("icmp eq {T} {0}, {1}", b, _const(b.type, 0))
+    zero = e.compare("icmp eq {T} {0}, {1}", b, literal(b.type, 0))
     # the host must not trap: neither on zero nor on the most negative number by -1
-    safe = e.select(zero, _const(b.type, 1), b)
+    safe = e.select(zero, literal(b.type, 1), b)
     minus = None
     if signed:
-        minus = e.compare("icmp eq {T} {0}, {1}", b, _const(b.type, -1))
-        safe = e.select(minus, _const(b.type, 1), safe)
+        minus = e.compare("icmp eq {T} {0}, {1}", b, literal(b.type, -1))
+        safe = e.select(minus, literal(b.type, 1), safe)
     name = ("s" if signed else "u") + i.opcode
     result = e.map(name + " {T} {0}, {1}", a, safe, out=a.type)
     if minus is not None:
-        negated = e.map("sub {T} {1}, {0}", a, _const(a.type, 0), out=a.type)
-        result = e.select(minus, negated if i.opcode == "div" else _const(a.type, 0), result)
-    result = e.select(zero, _const(a.type, -1) if i.opcode == "div" else a, result)
-    e.write(i.operands[0], replace(result, poison=None))
-    return None
+        negated = e.map("sub {T} {1}, {0}", a, literal(a.type, 0), out=a.type)
+        result = e.select(minus, negated if i.opcode == "div" else literal(a.type, 0), result)
+    result = e.select(zero, literal(a.type, -1) if i.opcode == "div" else a, result)
+    return e.write(i.operands[0], plain(result))
 
 
-@opcode("abs", "neg")
+_SIGNS = (".(s16|s32|s64)", "[.ftz].(f32|f16|f16x2)", ".(f64|bf16|bf16x2)")
+
+
+@opcode("abs", *_SIGNS)
+@opcode("neg", *_SIGNS)
 def sign(e: Lowering, i: Instruction) -> None:
     """``abs.type d, a`` and ``neg.type d, a``."""
     kind = i.mods[-1]
     if floating.is_float(kind):
         return floating.sign(e, i)
     a = e.source(i.operands[1], kind)
-    zero = _const(a.type, 0)
+    zero = literal(a.type, 0)
     if i.opcode == "neg":
         result = e.add(zero, a, "sub")
     else:
         result = e.call("llvm.abs", a, out=a.type, extra="i1 false")
-    e.write(i.operands[0], result)
-    return None
+    return e.write(i.operands[0], result)
 
 
-@opcode("min", "max")
+_EXTREMES = (
+    f".{_WORDS}", "[.relu].(s32|s16x2)", ".u16x2", "[.ftz][.NaN][.abs|.xorsign.abs].f32", ".f64",
+    "[.ftz][.NaN][.xorsign.abs].(f16|f16x2)", "[.NaN][.xorsign.abs].(bf16|bf16x2)",
+)  # fmt: skip
+
+
+@opcode("min", *_EXTREMES)
+@opcode("max", *_EXTREMES)
 def extreme(e: Lowering, i: Instruction) -> None:
     """``min.type d, a, b`` and ``max``; ``.u16x2`` and ``.s16x2`` half by half; ``.relu``."""
     kind = i.mods[-1]
@@ -207,69 +224,57 @@ def extreme(e: Lowering, i: Instruction) -> None:
     def one(a: Val, b: Val) -> Val:
         result = e.call(name, a, b, out=a.type)
         if "relu" in i.mods:
-            result = e.call("llvm.smax", result, _const(a.type, 0), out=a.type)
+            result = e.call("llvm.smax", result, literal(a.type, 0), out=a.type)
         return result
 
     if kind in ("u16x2", "s16x2"):
         a, b = (halves(e, e.source(o, "b32")) for o in i.operands[1:3])
-        e.write(i.operands[0], join(e, one(a[0], b[0]), one(a[1], b[1])))
-    else:
-        e.write(i.operands[0], one(*(e.source(o, kind) for o in i.operands[1:3])))
-    return None
+        return e.write(i.operands[0], join(e, one(a[0], b[0]), one(a[1], b[1])))
+    return e.write(i.operands[0], one(*(e.source(o, kind) for o in i.operands[1:3])))
 
 
-def halves(e: Lowering, value: Val) -> tuple[Val, Val]:
-    """Return the low and high 16 bits of a 32-bit value."""
-    high = e.map("lshr {T} {0}, {1}", value, _const("i32", 16), out="i32")
-    return e.narrow(value, "i16"), e.narrow(high, "i16")
-
-
-def join(e: Lowering, low: Val, high: Val) -> Val:
-    """Return two 16-bit values as one of 32 bits."""
-    wide = e.map("shl {T} {0}, {1}", e.widen_plain(high, "i32"), _const("i32", 16), out="i32")
-    return e.map("or {T} {0}, {1}", wide, e.widen_plain(low, "i32"), out="i32")
-
-
-@opcode("popc", "clz", "brev", "not", "cnot")
+@opcode("popc", ".(b32|b64)")
+@opcode("clz", ".(b32|b64)")
+@opcode("brev", ".(b32|b64)")
+@opcode("not", ".(pred|b16|b32|b64)")
+@opcode("cnot", ".(b16|b32|b64)")
 def unary(e: Lowering, i: Instruction) -> None:
     """Count ones or leading zeros (into 32 bits), reverse bits, invert, test for zero."""
     kind = i.mods[-1]
     a = e.source(i.operands[1], kind)
     if i.opcode == "not":
-        inverted = (
-            e.invert(a)
-            if kind == "pred"
-            else e.map("xor {T} {0}, {1}", a, _const(a.type, -1), out=a.type)
-        )
-        e.write(i.operands[0], inverted)
+        if kind == "pred":
+            return e.write(i.operands[0], e.invert(a))
+        e.write(i.operands[0], e.map("xor {T} {0}, {1}", a, literal(a.type, -1), out=a.type))
     elif i.opcode == "cnot":
-        zero = e.compare("icmp eq {T} {0}, {1}", a, _const(a.type, 0))
-        e.write(i.operands[0], e.select(zero, _const(a.type, 1), _const(a.type, 0)))
+        zero = e.compare("icmp eq {T} {0}, {1}", a, literal(a.type, 0))
+        e.write(i.operands[0], e.select(zero, literal(a.type, 1), literal(a.type, 0)))
     elif i.opcode == "brev":
         e.write(i.operands[0], e.call("llvm.bitreverse", a, out=a.type))
     else:
         name, extra = ("llvm.ctpop", "") if i.opcode == "popc" else ("llvm.ctlz", "i1 false")
         e.write(i.operands[0], e.narrow(e.call(name, a, out=a.type, extra=extra), "i32"))
+    return None
 
 
-@opcode("bfind")
+@opcode("bfind", "[.shiftamt].(u32|s32|u64|s64)")
 def find_leading_bit(e: Lowering, i: Instruction) -> None:
     """``bfind{.shiftamt}.type d, a``: position of the most significant (non-sign) bit, or -1."""
     kind = i.mods[-1]
     a = e.source(i.operands[1], kind)
     bits = BITS[a.type]
     if _signed(kind):
-        fill = e.map("ashr {T} {0}, {1}", a, _const(a.type, bits - 1), out=a.type)
+        fill = e.map("ashr {T} {0}, {1}", a, literal(a.type, bits - 1), out=a.type)
         a = e.map("xor {T} {0}, {1}", a, fill, out=a.type)
     zeros = e.call("llvm.ctlz", a, out=a.type, extra="i1 false")
-    place = e.map("sub {T} {1}, {0}", zeros, _const(a.type, bits - 1), out=a.type)
+    place = e.map("sub {T} {1}, {0}", zeros, literal(a.type, bits - 1), out=a.type)
     if "shiftamt" in i.mods:
-        none = e.compare("icmp eq {T} {0}, {1}", a, _const(a.type, 0))
-        place = e.select(none, _const(a.type, -1), zeros)
+        none = e.compare("icmp eq {T} {0}, {1}", a, literal(a.type, 0))
+        place = e.select(none, literal(a.type, -1), zeros)
     e.write(i.operands[0], e.narrow(place, "i32"))
 
 
-@opcode("fns")
+@opcode("fns", ".b32")
 def find_nth_set(e: Lowering, i: Instruction) -> None:
     """``fns.b32 d, mask, base, offset``: position of the offset-th set bit from `base` on."""
     for component, operand in enumerate(i.operands[1:4]):
@@ -279,7 +284,7 @@ def find_nth_set(e: Lowering, i: Instruction) -> None:
 
 
 def _low_byte(e: Lowering, value: Val) -> Val:
-    return e.map("and {T} {0}, {1}", value, _const("i32", 255), out="i32")
+    return e.map("and {T} {0}, {1}", value, literal("i32", 255), out="i32")
 
 
 def shift(e: Lowering, name: str, value: Val, amount: Val) -> Val:
@@ -288,18 +293,19 @@ def shift(e: Lowering, name: str, value: Val, amount: Val) -> Val:
     known = amount.constant
     if known is not None and 0 <= known % (1 << 32) < bits:
         if name == "shl" and value.kind == "a":
-            return e.multiply(value, _const(value.type, 1 << known))
-        return e.map(name + " {T} {0}, {1}", value, _const(value.type, known), out=value.type)
-    limit = e.call("llvm.umin", amount, _const("i32", bits - 1), out="i32")
+            return e.multiply(value, literal(value.type, 1 << known))
+        return e.map(name + " {T} {0}, {1}", value, literal(value.type, known), out=value.type)
+    limit = e.call("llvm.umin", amount, literal("i32", bits - 1), out="i32")
     safe = e.widen_plain(limit, value.type) if bits >= 32 else e.narrow(limit, value.type)
     result = e.map(name + " {T} {0}, {1}", value, safe, out=value.type)
     if name == "ashr":
         return result
-    over = e.compare("icmp ugt {T} {0}, {1}", amount, _const("i32", bits - 1))
-    return replace(e.select(over, _const(value.type, 0), result), poison=None)
+    over = e.compare("icmp ugt {T} {0}, {1}", amount, literal("i32", bits - 1))
+    return plain(e.select(over, literal(value.type, 0), result))
 
 
-@opcode("shl", "shr")
+@opcode("shl", ".(b16|b32|b64)")
+@opcode("shr", ".(b16|b32|b64|u16|u32|u64|s16|s32|s64)")
 def shift_opcode(e: Lowering, i: Instruction) -> None:
     """``shl.type d, a, n`` and ``shr``."""
     kind = i.mods[-1]
@@ -308,55 +314,55 @@ def shift_opcode(e: Lowering, i: Instruction) -> None:
     e.write(i.operands[0], shift(e, name, a, n))
 
 
-@opcode("shf")
+@opcode("shf", ".(l|r).(clamp|wrap).b32")
 def funnel_shift(e: Lowering, i: Instruction) -> None:
     """``shf.{l,r}.{clamp,wrap}.b32 d, a, b, n``: shift the 64 bits b:a."""
     a, b, n = (e.source(o, "b32") for o in i.operands[1:4])
     if "wrap" in i.mods:
-        n = e.map("and {T} {0}, {1}", n, _const("i32", 31), out="i32")
+        n = e.map("and {T} {0}, {1}", n, literal("i32", 31), out="i32")
     else:
-        n = e.call("llvm.umin", n, _const("i32", 32), out="i32")
-    high = e.map("shl {T} {0}, {1}", e.widen_plain(b, "i64"), _const("i64", 32), out="i64")
+        n = e.call("llvm.umin", n, literal("i32", 32), out="i32")
+    high = e.map("shl {T} {0}, {1}", e.widen_plain(b, "i64"), literal("i64", 32), out="i64")
     both = e.map("or {T} {0}, {1}", high, e.widen_plain(a, "i64"), out="i64")
     if "l" in i.mods:
         moved = e.map("shl {T} {0}, {1}", both, e.widen_plain(n, "i64"), out="i64")
-        moved = e.map("lshr {T} {0}, {1}", moved, _const("i64", 32), out="i64")
+        moved = e.map("lshr {T} {0}, {1}", moved, literal("i64", 32), out="i64")
     else:
         moved = e.map("lshr {T} {0}, {1}", both, e.widen_plain(n, "i64"), out="i64")
     e.write(i.operands[0], e.narrow(moved, "i32"))
 
 
-@opcode("bfe")
+@opcode("bfe", ".(u32|s32|u64|s64)")
 def extract_field(e: Lowering, i: Instruction) -> None:
     """``bfe.type d, a, pos, len``: bits pos..pos+len-1, sign-extended for signed types."""
     kind = i.mods[-1]
     a = e.source(i.operands[1], kind)
     bits, signed = BITS[a.type], _signed(kind)
     position, length = (_low_byte(e, e.source(o, "b32")) for o in i.operands[2:4])
-    none = e.compare("icmp eq {T} {0}, {1}", length, _const("i32", 0))
+    none = e.compare("icmp eq {T} {0}, {1}", length, literal("i32", 0))
     if signed:
         # the sign is bit min(pos + len - 1, msb); beyond the end the result is filled with it
-        last = e.map("sub {T} {0}, {1}", e.add(position, length), _const("i32", 1), out="i32")
-        last = e.call("llvm.umin", last, _const("i32", bits - 1), out="i32")
-        left = e.map("sub {T} {1}, {0}", last, _const("i32", bits - 1), out="i32")
+        last = e.map("sub {T} {0}, {1}", e.add(position, length), literal("i32", 1), out="i32")
+        last = e.call("llvm.umin", last, literal("i32", bits - 1), out="i32")
+        left = e.map("sub {T} {1}, {0}", last, literal("i32", bits - 1), out="i32")
         moved = shift(e, "shl", a, left)
         result = shift(e, "ashr", moved, e.add(left, position))
     else:
         moved = shift(e, "lshr", a, position)
-        keep = shift(e, "shl", _const(a.type, -1), length)
-        inverted = e.map("xor {T} {0}, {1}", keep, _const(a.type, -1), out=a.type)
+        keep = shift(e, "shl", literal(a.type, -1), length)
+        inverted = e.map("xor {T} {0}, {1}", keep, literal(a.type, -1), out=a.type)
         result = e.map("and {T} {0}, {1}", moved, inverted, out=a.type)
-    e.write(i.operands[0], replace(e.select(none, _const(a.type, 0), result), poison=None))
+    e.write(i.operands[0], plain(e.select(none, literal(a.type, 0), result)))
 
 
-@opcode("bfi")
+@opcode("bfi", ".(b32|b64)")
 def insert_field(e: Lowering, i: Instruction) -> None:
     """``bfi.type d, a, b, pos, len``: b with `len` bits from `pos` on replaced by those of a."""
     kind = i.mods[-1]
     a, b = (e.source(o, kind) for o in i.operands[1:3])
     position, length = (_low_byte(e, e.source(o, "b32")) for o in i.operands[3:5])
-    keep = shift(e, "shl", _const(a.type, -1), length)
-    ones = e.map("xor {T} {0}, {1}", keep, _const(a.type, -1), out=a.type)
+    keep = shift(e, "shl", literal(a.type, -1), length)
+    ones = e.map("xor {T} {0}, {1}", keep, literal(a.type, -1), out=a.type)
     where = shift(e, "shl", ones, position)
     new = shift(e, "shl", a, position)
     difference = e.map("xor {T} {0}, {1}", new, b, out=a.type)
@@ -364,40 +370,41 @@ def insert_field(e: Lowering, i: Instruction) -> None:
     e.write(i.operands[0], e.map("xor {T} {0}, {1}", chosen, b, out=a.type))
 
 
-@opcode("szext")
+@opcode("szext", ".(clamp|wrap).(u32|s32)")
 def extend_field(e: Lowering, i: Instruction) -> None:
     """``szext.{clamp,wrap}.type d, a, n``: extend from `n` bits."""
     kind = i.mods[-1]
     a, n = e.source(i.operands[1], kind), e.source(i.operands[2], "u32")
     if "wrap" in i.mods:
-        n = e.map("and {T} {0}, {1}", n, _const("i32", 31), out="i32")
-    n = e.call("llvm.umin", n, _const("i32", 32), out="i32")
-    left = e.map("sub {T} {1}, {0}", n, _const("i32", 32), out="i32")
+        n = e.map("and {T} {0}, {1}", n, literal("i32", 31), out="i32")
+    n = e.call("llvm.umin", n, literal("i32", 32), out="i32")
+    left = e.map("sub {T} {1}, {0}", n, literal("i32", 32), out="i32")
     moved = shift(e, "shl", a, left)
     e.write(i.operands[0], shift(e, "ashr" if _signed(kind) else "lshr", moved, left))
 
 
-@opcode("bmsk")
+@opcode("bmsk", ".(clamp|wrap).b32")
 def bit_mask(e: Lowering, i: Instruction) -> None:
     """``bmsk.{clamp,wrap}.b32 d, a, b``: `b` ones from bit `a` on."""
     a, b = (e.source(o, "b32") for o in i.operands[1:3])
     if "wrap" in i.mods:
-        a, b = (e.map("and {T} {0}, {1}", v, _const("i32", 31), out="i32") for v in (a, b))
-    keep = shift(e, "shl", _const("i32", -1), b)
-    ones = e.map("xor {T} {0}, {1}", keep, _const("i32", -1), out="i32")
+        a, b = (e.map("and {T} {0}, {1}", v, literal("i32", 31), out="i32") for v in (a, b))
+    keep = shift(e, "shl", literal("i32", -1), b)
+    ones = e.map("xor {T} {0}, {1}", keep, literal("i32", -1), out="i32")
     e.write(i.operands[0], shift(e, "shl", ones, a))
 
 
-@opcode("dp4a", "dp2a")
+@opcode("dp4a", ".(u32|s32).(u32|s32)")
+@opcode("dp2a", ".(lo|hi).(u32|s32).(u32|s32)")
 def dot_product(e: Lowering, i: Instruction) -> None:
     """``dp4a.atype.btype d, a, b, c``: c plus four byte products; ``dp2a.{lo,hi}`` two 16x8."""
     kinds = [m for m in i.mods if m in ("u32", "s32")]
     a, b, total = (e.source(o, "b32") for o in i.operands[1:4])
     width = 8 if i.opcode == "dp4a" else 16
-    first = 2 if i.opcode == "dp2a" and "hi" in i.mods else 0
+    first = 2 if i.mods[0] == "hi" else 0
 
     def piece(value: Val, index: int, bits: int, kind: str) -> Val:
-        moved = e.map("lshr {T} {0}, {1}", value, _const("i32", bits * index), out="i32")
+        moved = e.map("lshr {T} {0}, {1}", value, literal("i32", bits * index), out="i32")
         return e.widen(e.narrow(moved, f"i{bits}"), "i32", _signed(kind))
 
     for index in range(32 // width):
@@ -407,32 +414,32 @@ def dot_product(e: Lowering, i: Instruction) -> None:
     e.write(i.operands[0], total)
 
 
-@opcode("prmt")
+@opcode("prmt", ".b32[.f4e|.b4e|.rc8|.ecl|.ecr|.rc16]")
 def permute_bytes(e: Lowering, i: Instruction) -> None:
     """``prmt.b32{.mode} d, a, b, c``: pick four of the eight bytes of b:a."""
     a, b, c = (e.source(o, "b32") for o in i.operands[1:4])
-    high = e.map("shl {T} {0}, {1}", e.widen_plain(b, "i64"), _const("i64", 32), out="i64")
+    high = e.map("shl {T} {0}, {1}", e.widen_plain(b, "i64"), literal("i64", 32), out="i64")
     pool = e.map("or {T} {0}, {1}", high, e.widen_plain(a, "i64"), out="i64")
-    mode = next((m for m in i.mods if m in _PRMT_MODES), None)
-    result = _const("i32", 0)
+    mode = i.mods[1] if len(i.mods) > 1 else None
+    result = literal("i32", 0)
     for index in range(4):
         if mode:
             selector = _mode_selector(e, mode, c, index)
             replicate = None
         else:
-            nibble = e.map("lshr {T} {0}, {1}", c, _const("i32", 4 * index), out="i32")
-            selector = e.map("and {T} {0}, {1}", nibble, _const("i32", 7), out="i32")
-            replicate = e.map("and {T} {0}, {1}", nibble, _const("i32", 8), out="i32")
-        bits = e.map("shl {T} {0}, {1}", selector, _const("i32", 3), out="i32")
+            nibble = e.map("lshr {T} {0}, {1}", c, literal("i32", 4 * index), out="i32")
+            selector = e.map("and {T} {0}, {1}", nibble, literal("i32", 7), out="i32")
+            replicate = e.map("and {T} {0}, {1}", nibble, literal("i32", 8), out="i32")
+        bits = e.map("shl {T} {0}, {1}", selector, literal("i32", 3), out="i32")
         byte = e.narrow(
             e.map("lshr {T} {0}, {1}", pool, e.widen_plain(bits, "i64"), out="i64"), "i8"
         )
         if replicate is not None:
-            filled = e.map("ashr {T} {0}, {1}", byte, _const("i8", 7), out="i8")
-            sign = e.compare("icmp ne {T} {0}, {1}", replicate, _const("i32", 0))
-            byte = replace(e.select(sign, filled, byte), poison=None)
+            filled = e.map("ashr {T} {0}, {1}", byte, literal("i8", 7), out="i8")
+            sign = e.compare("icmp ne {T} {0}, {1}", replicate, literal("i32", 0))
+            byte = plain(e.select(sign, filled, byte))
         placed = e.map(
-            "shl {T} {0}, {1}", e.widen_plain(byte, "i32"), _const("i32", 8 * index), out="i32"
+            "shl {T} {0}, {1}", e.widen_plain(byte, "i32"), literal("i32", 8 * index), out="i32"
         )
         result = e.map("or {T} {0}, {1}", result, placed, out="i32")
     e.write(i.operands[0], result)
@@ -450,17 +457,18 @@ _PRMT_MODES = {
 
 
 def _mode_selector(e: Lowering, mode: str, c: Val, index: int) -> Val:
-    low = e.map("and {T} {0}, {1}", c, _const("i32", 3), out="i32")
-    result = _const("i32", _PRMT_MODES[mode][0][index])
+    low = e.map("and {T} {0}, {1}", c, literal("i32", 3), out="i32")
+    result = literal("i32", _PRMT_MODES[mode][0][index])
     for value in (1, 2, 3):
-        here = e.compare("icmp eq {T} {0}, {1}", low, _const("i32", value))
-        result = replace(
-            e.select(here, _const("i32", _PRMT_MODES[mode][value][index]), result), poison=None
-        )
+        here = e.compare("icmp eq {T} {0}, {1}", low, literal("i32", value))
+        choice = literal("i32", _PRMT_MODES[mode][value][index])
+        result = plain(e.select(here, choice, result))
     return result
 
 
-@opcode("and", "or", "xor")
+@opcode("and", ".(pred|b16|b32|b64)")
+@opcode("or", ".(pred|b16|b32|b64)")
+@opcode("xor", ".(pred|b16|b32|b64)")
 def logic(e: Lowering, i: Instruction) -> None:
     """``and.type d, a, b``, ``or``, ``xor``; predicates too."""
     kind = i.mods[-1]
@@ -471,25 +479,35 @@ def logic(e: Lowering, i: Instruction) -> None:
         e.write(i.operands[0], e.map(i.opcode + " {T} {0}, {1}", a, b, out=a.type))
 
 
-@opcode("lop3")
+@opcode("lop3", "[.and|.or].b32")
 def three_way_logic(e: Lowering, i: Instruction) -> None:
     """``lop3{.BoolOp}.b32 d{|p}, a, b, c, lut{, q}``: any Boolean function of three inputs."""
-    a, b, c = (e.source(o, "b32") for o in i.operands[1:4])
-    table = i.operands[4].value & 255
-    inverse = [e.map("xor {T} {0}, {1}", v, _const("i32", -1), out="i32") for v in (a, b, c)]
-    result = _const("i32", 0)
-    for row in range(8):
-        if not table >> row & 1:
-            continue
-        picks = [v if row >> (2 - n) & 1 else inverse[n] for n, v in enumerate((a, b, c))]
-        term = e.map("and {T} {0}, {1}", picks[0], picks[1], out="i32")
-        term = e.map("and {T} {0}, {1}", term, picks[2], out="i32")
-        result = e.map("or {T} {0}, {1}", result, term, out="i32")
+    inputs = [e.source(o, "b32") for o in i.operands[1:4]]
+    result = _polynomial(e, inputs, i.operands[4].value & 255)
     destination = i.operands[0]
     first = getattr(destination, "first", destination)
     second = getattr(destination, "second", None)
     if second is not None:
-        nonzero = e.compare("icmp ne {T} {0}, {1}", result, _const("i32", 0))
+        nonzero = e.compare("icmp ne {T} {0}, {1}", result, literal("i32", 0))
         name = next(m for m in i.mods if m in ("and", "or"))
         e.write(second, e.logic(name, nonzero, e.source(i.operands[5], "pred")))
     e.write(first, result)
+
+
+def _polynomial(e: Lowering, inputs: list[Val], table: int) -> Val:
+    """Return the Boolean function with this truth table, as an exclusive or of products."""
+    terms = [table >> row & 1 for row in range(8)]
+    for step in (1, 2, 4):
+        for row in range(8):
+            if row & step:
+                terms[row] ^= terms[row ^ step]
+    result = literal("i32", -terms[0])
+    for row in range(1, 8):
+        if not terms[row]:
+            continue
+        factors = [v for n, v in enumerate(inputs) if row >> (2 - n) & 1]
+        product = factors[0]
+        for factor in factors[1:]:
+            product = e.map("and {T} {0}, {1}", product, factor, out="i32")
+        result = e.map("xor {T} {0}, {1}", result, product, out="i32")
+    return result

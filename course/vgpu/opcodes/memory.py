@@ -1,12 +1,12 @@
 """Loads, stores, atomics, fences."""
 
-from dataclasses import replace
-
 from .. import records
-from ..emit import Val
-from ..lowering import Lowering, SiteInfo, opcode
-from ..ptx import WIDTH, Address, Imm, Instruction, Reg, Sym, Vec
+from ..emit import Val, literal
+from ..lowering import Lowering, SiteInfo
+from ..ptx import WIDTH, Address, Instruction, Operand, Reg, Sym, Vec
 from ..records import LANES
+from ..table import opcode
+from .floating import join
 
 _SPACES = {
     "global": records.GLOBAL, "const": records.GLOBAL, "shared": records.SHARED,
@@ -14,6 +14,17 @@ _SPACES = {
 }  # fmt: skip
 #: Memory order of an access as bits: 1 relaxed or stronger, 2 acquires, 4 releases.
 _ORDERS = {"volatile": 1, "relaxed": 1, "mmio": 1, "acquire": 3, "release": 5, "acq_rel": 7}
+
+
+#: What may stand between the opcode and the type, in any order.
+_ORDERED = "weak|volatile|relaxed|acquire|release|acq_rel|mmio|cta|cluster|gpu|sys"
+_HINTS = (
+    "L1::evict_normal|L1::evict_unchanged|L1::evict_first|L1::evict_last|L1::no_allocate|"
+    "L2::evict_normal|L2::evict_first|L2::evict_last|L2::cache_hint|L2::64B|L2::128B|L2::256B"
+)
+_WHERE = "global|local|shared|shared::cta|param|param::func"
+_TYPES = "b8|b16|b32|b64|b128|u8|u16|u32|u64|s8|s16|s32|s64|f32|f64"
+_ACCESS = f"(.({_ORDERED}|{_HINTS}|{_WHERE}|v2|v4|v8%s))*.({_TYPES})"
 
 
 def space_of(e: Lowering, i: Instruction, address: Address) -> int:
@@ -33,67 +44,74 @@ def _kernel_param(e: Lowering, address: Address) -> bool:
 
 def effective(e: Lowering, address: Address) -> Val:
     """Return ``base + offset`` as a 64-bit value."""
-    base = (
-        e.source(address.base, "u64")
-        if not isinstance(address.base, Imm)
-        else Val("u", "i64", str(address.base.value))
-    )
     if isinstance(address.base, Reg) and address.base.width == 32:
         base = e.widen_index(e.source(address.base, "u32"), "i64", signed=False)
-    return e.add(base, Val("u", "i64", str(address.offset))) if address.offset else base
+    else:
+        base = e.source(address.base, "u64")
+    return e.add(base, literal("i64", address.offset)) if address.offset else base
 
 
-def _shape(i: Instruction) -> tuple[str, int]:
-    """Return the element type and the number of components."""
-    count = next((int(m[1]) for m in i.mods if m in ("v2", "v4", "v8")), 1)
-    return i.mods[-1], count
+def _count(i: Instruction) -> int:
+    """Return the number of components of a vector access."""
+    return next((int(m[1]) for m in i.mods if m in ("v2", "v4", "v8")), 1)
+
+
+def _items(e: Lowering, operand: Operand, count: int) -> tuple[Operand, ...]:
+    """Return the registers of a (vector) operand."""
+    items = operand.items if isinstance(operand, Vec) else (operand,)
+    e.need(len(items) == count, f"a vector of {len(items)} here")
+    return items
 
 
 def _order(i: Instruction) -> int:
     return next((_ORDERS[m] for m in i.mods if m in _ORDERS), 0)
 
 
-@opcode("ld", "ldu")
+@opcode("ld", _ACCESS % "|const|param::entry|nc|ca|cg|cs|lu|cv")
+@opcode("ldu", f"[.global][.v2|.v4].({_TYPES})")
 def load(e: Lowering, i: Instruction) -> None:
     """``ld{.order}{.space}{.vec}.type d, [a]``."""
-    kind, count = _shape(i)
-    e.need(WIDTH[kind] <= 64, "128-bit scalar accesses")
+    kind, count = i.mods[-1], _count(i)
     address = i.operands[1]
+    targets = _items(e, i.operands[0], count)
     if "param" in i.mods and _kernel_param(e, address) and isinstance(address.base, Sym):
-        return _load_param(e, i, kind, count)
+        return _load_param(e, i, kind, targets)
     space = space_of(e, i, address)
-    size = WIDTH[kind] // 8
     where = effective(e, address)
-    targets = i.operands[0].items if isinstance(i.operands[0], Vec) else (i.operands[0],)
-    if e.fast:
-        values = _fast_load(e, i, space, where, size, count)
-    else:
-        values = _masked_load(e, i, space, where, size, count)
+    access = _fast_load if e.fast else _masked_load
+    if kind == "b128":
+        e.need(count == 1, "vectors of 128-bit numbers")
+        halves = access(e, i, space, where, 8, 2)
+        poisons = [h.poison for h in halves if h.poison]
+        e.poison = e.fresh(f"or i32 {', '.join(poisons)}") if len(poisons) == 2 else None
+        return e.write(targets[0], join(e, *(h._replace(poison=None) for h in halves)))
+    values = access(e, i, space, where, WIDTH[kind] // 8, count)
     for target, value in zip(targets, values, strict=True):
         e.poison = None
-        e.write(target, value, sign=kind[0] == "s")
+        e.write(target, value, sign=kind[0] == "s", wider=True)
     return None
 
 
-def _load_param(e: Lowering, i: Instruction, kind: str, count: int) -> None:
+def _load_param(e: Lowering, i: Instruction, kind: str, targets: tuple[Operand, ...]) -> None:
     """Kernel parameters are the same for all lanes and always defined."""
     address = i.operands[1]
     param = e.param(address.base.name)
     if param is None:
         raise e.unsupported(f"the parameter {address.base.name}")
     table = e.launch_field("params", "ptr").text
-    targets = i.operands[0].items if isinstance(i.operands[0], Vec) else (i.operands[0],)
     size = WIDTH[kind] // 8
     for index, target in enumerate(targets):
         place = e.at(param.offset + address.base.offset + address.offset + index * size, table)
         text = e.fresh(f"load i{WIDTH[kind]}, ptr {place}, align 1")
-        e.write(target, Val("u", f"i{WIDTH[kind]}", text), sign=kind[0] == "s")
+        e.write(target, Val("u", f"i{WIDTH[kind]}", text), sign=kind[0] == "s", wider=True)
 
 
-def _prepare(e: Lowering, i: Instruction, where: Val, info: SiteInfo) -> tuple[int, str]:
+def _prepare(
+    e: Lowering, i: Instruction, where: Val, info: SiteInfo, index: int = 0
+) -> tuple[int, str]:
     """Put the addresses where the runtime looks for them; return the site and the lane mask."""
     info.order = _order(i)
-    site = e.make_site(info)
+    site = e.extra_site((id(i), index), info) if index else e.make_site(info)
     mask = e.active()
     if not e.fast:
         e.forbid_poison(where, mask)
@@ -111,7 +129,7 @@ def _masked_load(
     values = []
     for component in range(count):
         own = poison if count == 1 else e.load_field("poison", extra=4 * component)
-        values.append(replace(e.get(component, f"i{8 * size}"), poison=own))
+        values.append(e.get(component, f"i{8 * size}")._replace(poison=own))
     return values
 
 
@@ -201,17 +219,20 @@ def _deinterleave(e: Lowering, host: str, size: int, count: int) -> list[Val]:
     return values
 
 
-@opcode("st")
+@opcode("st", _ACCESS % "|wb|cg|cs|wt")
 def store(e: Lowering, i: Instruction) -> None:
     """``st{.order}{.space}{.vec}.type [a], b``."""
-    kind, count = _shape(i)
-    e.need(WIDTH[kind] <= 64, "128-bit scalar accesses")
+    kind, count = i.mods[-1], _count(i)
     address = i.operands[0]
     space = space_of(e, i, address)
     size = WIDTH[kind] // 8
     where = effective(e, address)
-    items = i.operands[1].items if isinstance(i.operands[1], Vec) else (i.operands[1],)
-    values = [e.source(o, f"b{8 * size}") for o in items]
+    values = [e.source(o, f"b{8 * size}", wider=True) for o in _items(e, i.operands[1], count)]
+    if kind == "b128":
+        e.need(count == 1, "vectors of 128-bit numbers")
+        whole, size, count = values[0], 8, 2
+        high = e.map("lshr {T} {0}, {1}", whole, literal("i128", 64), out="i128")
+        values = [e.narrow(v, "i64")._replace(poison=e.poison) for v in (whole, high)]
     plain = e.fast and i.guard is None and space in (records.GLOBAL, records.SHARED)
     if plain and where.kind == "a" and where.stride == size * count:
         return _fast_store(e, space, where, values, size, count)
@@ -278,41 +299,80 @@ ATOMIC_OPS = {
 ATOMIC_KINDS = {
     n: k
     for k, n in enumerate(
-        ("u32", "s32", "u64", "s64", "f32", "f64", "f16", "bf16", "f16x2", "bf16x2", "b16")
+        ("u32", "s32", "u64", "s64", "f32", "f64", "f16", "bf16", "f16x2", "bf16x2", "u16")
     )
 }
 
 
-@opcode("atom", "red")
+#: The types that each operation takes.
+_ATOMIC_TYPES = {
+    **dict.fromkeys(("and", "or", "xor", "exch"), {"b32", "b64"}),
+    **dict.fromkeys(("inc", "dec"), {"u32"}),
+    **dict.fromkeys(("min", "max"), {"u32", "s32", "u64", "s64", "f16", "bf16", "f16x2", "bf16x2"}),
+    "add": {"u32", "s32", "u64", "s64", "f32", "f64", "f16", "bf16", "f16x2", "bf16x2"},
+    "cas": {"b16", "b32", "b64"},
+}
+_ATOMIC = (
+    "(.(relaxed|acquire|release|acq_rel|cta|cluster|gpu|sys|global|shared|shared::cta|noftz|"
+    f"L2::cache_hint|v2|v4|v8|{'|'.join(ATOMIC_OPS)}|b16|b32|b64|{'|'.join(ATOMIC_KINDS)}))*"
+)
+
+
+@opcode("atom", _ATOMIC)
+@opcode("red", _ATOMIC)
 def atomic(e: Lowering, i: Instruction) -> None:
-    """``atom{.sem}{.scope}{.space}.op.type d, [a], b{, c}``; ``red`` without a result."""
-    kind, count = _shape(i)
-    returns = i.opcode == "atom"
-    operands = i.operands[1:] if returns else i.operands
-    name = next((m for m in i.mods if m in ATOMIC_OPS), None)
-    e.need(name is not None and count == 1, "this atomic operation")
-    kind = {"b32": "u32", "b64": "u64"}.get(kind, kind)
-    e.need(kind in ATOMIC_KINDS, "this atomic type")
-    size = WIDTH[kind] // 8
-    space = space_of(e, i, operands[0])
-    where = effective(e, operands[0])
-    values = [e.source(o, f"b{8 * size}") for o in operands[1:]]
-    info = SiteInfo(space, size, 1, ATOMIC_OPS[name], ATOMIC_KINDS[kind], store=2)
+    """``atom{.sem}{.scope}{.space}.op.type d, [a], b{, c}``; ``red`` without a result.
+
+    Vectors are atomic element by element: one operation after the other.
+    """
+    names = [m for m in i.mods if m in ATOMIC_OPS]
+    kinds = [m for m in i.mods if m in ATOMIC_KINDS or m in ("b16", "b32", "b64")]
+    e.need(len(names) == len(kinds) == 1, f"this form of {i.opcode}")
+    name, kind, count = names[0], kinds[0], _count(i)
+    e.need(kind in _ATOMIC_TYPES[name], f"{name} of .{kind} as an atomic operation")
+    narrow = "16" in kind and kind != "b16"
+    e.need(
+        narrow == ("noftz" in i.mods), f"{name} of .{kind} {'without' if narrow else 'with'} .noftz"
+    )
+    vectors = ("f32", "f16", "bf16", "f16x2", "bf16x2")
+    e.need(count == 1 or kind in vectors, f"vectors of .{kind} as an atomic operation")
+    e.need(count > 1 or not narrow or name == "add", f"{name} of .{kind} as an atomic operation")
+    kind = {"b16": "u16", "b32": "u32", "b64": "u64"}.get(kind, kind)
+    has_result = i.opcode == "atom"
+    operands = i.operands[has_result:]
+    operands = operands[: 3 if name == "cas" else 2]  # a cache policy may follow
+    space, where = space_of(e, i, operands[0]), effective(e, operands[0])
+    sources = [_items(e, o, count) for o in operands[1:]]
+    targets = _items(e, i.operands[0], count) if has_result and i.operands[0] else [None] * count
+    bits = WIDTH[kind]
+    for index, target in enumerate(targets):
+        values = [e.source(s[index], f"b{bits}") for s in sources]
+        place = e.add(where, literal("i64", index * bits // 8)) if index else where
+        info = SiteInfo(space, bits // 8, 1, ATOMIC_OPS[name], ATOMIC_KINDS[kind], store=2)
+        _one_atomic(e, i, place, values, target, info, index)
+
+
+def _one_atomic(
+    e: Lowering, i: Instruction, where: Val, values: list[Val], target: Operand, info: SiteInfo,
+    index: int,
+) -> None:  # fmt: skip
+    """One operation of an atomic instruction, the `index`-th of a vector."""
     mask = e.active()
     for value in values:
         e.forbid_poison(value, mask)
-    site, mask = _prepare(e, i, where, info)
+    site, mask = _prepare(e, i, where, info, index)
     for component, value in enumerate(values):
         e.put(component, value)
     poison = e.runtime("i32", "mem_atomic", f"i32 {site}", f"i32 {mask}")
     e.check_fault()
-    if returns and i.operands[0] is not None:
+    if target is not None:
         e.poison = None
-        result = e.get(2, f"i{8 * size}")
-        e.write(i.operands[0], result if e.fast else replace(result, poison=poison))
+        result = e.get(2, f"i{8 * info.size}")
+        e.write(target, result if e.fast else result._replace(poison=poison))
 
 
-@opcode("membar", "fence")
+@opcode("membar", ".(cta|gl|sys)")
+@opcode("fence", "[.sc|.acq_rel|.acquire|.release].(cta|cluster|gpu|sys)")
 def fence(e: Lowering, i: Instruction) -> None:
     """Order the memory accesses of a thread: memory here is sequentially consistent already."""
     level = 2 if any(m in ("gl", "gpu", "sys", "cluster") for m in i.mods) else 1
@@ -320,15 +380,21 @@ def fence(e: Lowering, i: Instruction) -> None:
         e.runtime("void", "fence", f"i32 {e.active()}", f"i32 {level}")
 
 
-@opcode(
-    "prefetch",
-    "prefetchu",
-    "discard",
-    "applypriority",
-    "pmevent",
-    "nanosleep",
-    "griddepcontrol",
-    "brkpt",
-)
+@opcode("prefetch", "[.global|.local].(L1|L2)", ".global.L2::(evict_last|evict_normal)")
+@opcode("prefetchu", ".L1")
+@opcode("discard", "[.global].L2")
+@opcode("applypriority", "[.global].L2::evict_normal")
+@opcode("pmevent", "[.mask]")
+@opcode("nanosleep", ".u32")
+@opcode("griddepcontrol", ".(launch_dependents|wait)")
+@opcode("brkpt")
 def hint(e: Lowering, i: Instruction) -> None:
     """Hints: no effect on what a program computes."""
+
+
+@opcode(
+    "createpolicy", ".fractional(.L2::(evict_last|evict_normal|evict_first|evict_unchanged))*.b64"
+)
+def cache_policy(e: Lowering, i: Instruction) -> None:
+    """``createpolicy``: there is no cache here, so any number will do."""
+    e.write(i.operands[0], literal("i64", 0))

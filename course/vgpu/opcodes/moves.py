@@ -1,16 +1,15 @@
 """Moves, comparisons, selections, addresses of the state spaces."""
 
-from dataclasses import replace
-
-from ..emit import BITS, Val
-from ..lowering import Lowering, opcode
+from ..emit import BITS, Val, literal
+from ..lowering import Lowering
 from ..ptx import Instruction, Pair, Reg, Vec
 from ..records import GLOBAL_BASE, LOCAL_WINDOW, SHARED_WINDOW, WINDOW_BYTES
+from ..table import opcode
 from . import floating
-from .integer import halves, join
+from .floating import join, plain
 
 
-@opcode("mov")
+@opcode("mov", ".(pred|b16|b32|b64|b128|u16|u32|u64|s16|s32|s64|f32|f64)")
 def move(e: Lowering, i: Instruction) -> None:
     """``mov.type d, a``, also packing ``{a, b}`` and unpacking into ``{d, e}``."""
     destination, source = i.operands[:2]
@@ -19,15 +18,12 @@ def move(e: Lowering, i: Instruction) -> None:
         value = e.source(source, "b" + kind[1:])
         width = next(r.width for r in destination.items if isinstance(r, Reg))
         for index, register in enumerate(destination.items):
-            amount = Val("u", value.type, str(width * index))
+            amount = literal(value.type, width * index)
             moved = e.map("lshr {T} {0}, {1}", value, amount, out=value.type) if index else value
             e.write(register, e.narrow(moved, f"i{width}"))
         return
-    if kind == "pred":
-        e.write(destination, e.source(source, kind))
-    else:
-        # as an integer of the register's width: a move never looks at the bits
-        e.write(destination, e.source(source, f"b{destination.width}"))
+    # as an integer: a move never looks at the bits
+    e.write(destination, e.source(source, kind if kind == "pred" else "b" + kind[1:]))
 
 
 _INTEGER = {
@@ -44,31 +40,37 @@ def compare(e: Lowering, i: Instruction, kind: str) -> list[Val]:
     """Return the comparison of the two sources: one predicate, or two for packed pairs."""
     test = i.mods[0]
     a, b = i.operands[1:3]
-    if kind in floating.PAIRS:
-        pairs = [halves(e, e.source(o, "b32")) for o in (a, b)]
-        return [
-            _float_compare(e, test, _half(e, x, kind), _half(e, y, kind))
-            for x, y in zip(*pairs, strict=True)
-        ]
     if floating.is_float(kind):
-        return [_float_compare(e, test, *(floating.operand(e, i, o, kind) for o in (a, b)))]
+        sides = [floating.parts(e, i, o, kind) for o in (a, b)]
+        template = f"fcmp {_FLOATING[test]} {{T}} {{0}}, {{1}}"
+        return [e.compare(template, x, y) for x, y in zip(*sides, strict=True)]
     name = _INTEGER[test].replace("?", "s" if kind[0] == "s" else "u")
     return [e.compare(f"icmp {name} {{T}} {{0}}, {{1}}", e.source(a, kind), e.source(b, kind))]
-
-
-def _half(e: Lowering, value: Val, kind: str) -> Val:
-    return floating.from_bf16(e, value) if kind == "bf16x2" else e.retype(value, "half")
-
-
-def _float_compare(e: Lowering, test: str, a: Val, b: Val) -> Val:
-    return e.compare(f"fcmp {_FLOATING[test]} {{T}} {{0}}, {{1}}", a, b)
 
 
 def _boolean(i: Instruction) -> str | None:
     return i.mods[1] if len(i.mods) > 1 and i.mods[1] in ("and", "or", "xor") else None
 
 
-@opcode("setp")
+_TESTS = "(eq|ne|lt|le|gt|ge|equ|neu|ltu|leu|gtu|geu|num|nan)"
+_BOOLEAN = "[.and|.or|.xor]"
+_WORDS = "(b16|b32|b64|u16|u32|u64|s16|s32|s64)"
+_COMPARISONS = (
+    f".(eq|ne){_BOOLEAN}DTYPE.(b16|b32|b64)",
+    f".(eq|ne|lt|le|gt|ge){_BOOLEAN}DTYPE.(s16|s32|s64)",
+    f".(eq|ne|lt|le|gt|ge|lo|ls|hi|hs){_BOOLEAN}DTYPE.(u16|u32|u64)",
+    f".{_TESTS}{_BOOLEAN}[.ftz]DTYPE.(f32|f16)",
+    f".{_TESTS}{_BOOLEAN}DTYPE.(f64|bf16)",
+)
+
+
+def _forms(target: str) -> list[str]:
+    return [form.replace("DTYPE", target) for form in _COMPARISONS]
+
+
+@opcode(
+    "setp", *_forms(""), f".{_TESTS}{_BOOLEAN}[.ftz].f16x2", f".{_TESTS}{_BOOLEAN}.bf16x2"
+)  # fmt: skip
 def set_predicate(e: Lowering, i: Instruction) -> None:
     """``setp.CmpOp{.BoolOp}.type p{|q}, a, b{, c}``: q gets the opposite comparison."""
     kind = i.mods[-1]
@@ -86,7 +88,10 @@ def set_predicate(e: Lowering, i: Instruction) -> None:
         e.write(name, result)
 
 
-@opcode("set")
+@opcode(
+    "set", *_forms(".(u16|s16|u32|s32|f32|f16|bf16)"),
+    f".{_TESTS}{_BOOLEAN}[.ftz].(f16x2|u32|s32).f16x2", f".{_TESTS}{_BOOLEAN}.(bf16x2|u32|s32).bf16x2",
+)  # fmt: skip
 def set_value(e: Lowering, i: Instruction) -> None:
     """``set.CmpOp{.BoolOp}.dtype.stype d, a, b{, c}``: all ones or 1.0 where true."""
     target, kind = i.mods[-2:]
@@ -100,11 +105,11 @@ def set_value(e: Lowering, i: Instruction) -> None:
         target, -1
     )
     yes, no = Val("u", f"i{width}", str(yes)), Val("u", f"i{width}", "0")
-    values = [replace(e.select(r, yes, no), poison=None) for r in results]
+    values = [plain(e.select(r, yes, no)) for r in results]
     e.write(i.operands[0], join(e, *values) if len(values) == 2 else values[0], sign=True)
 
 
-@opcode("selp")
+@opcode("selp", f".{_WORDS}", ".(f32|f64)")
 def select(e: Lowering, i: Instruction) -> None:
     """``selp.type d, a, b, p``: what is not chosen does not count as used."""
     kind = f"b{i.operands[0].width}"
@@ -114,12 +119,12 @@ def select(e: Lowering, i: Instruction) -> None:
     chosen = e.select(condition, a, b)
     if condition.poison:
         both = e.fresh(f"or i32 {condition.poison}, {chosen.poison or '0'}")
-        chosen = replace(chosen, poison=both)
+        chosen = chosen._replace(poison=both)
     e.poison = None
     e.write(i.operands[0], chosen)
 
 
-@opcode("slct")
+@opcode("slct", f".{_WORDS}.s32", f"[.ftz].{_WORDS}.f32", ".(f32|f64).s32", "[.ftz].(f32|f64).f32")
 def select_by_sign(e: Lowering, i: Instruction) -> None:
     """``slct.dtype.{s32,f32} d, a, b, c``: a where c >= 0."""
     a, b = (e.source(o, f"b{i.operands[0].width}") for o in i.operands[1:3])
@@ -133,13 +138,13 @@ def select_by_sign(e: Lowering, i: Instruction) -> None:
         test = e.compare("fcmp oge {T} {0}, {1}", c, floating.constant("float", 0.0))
     else:
         test = e.compare("icmp sge {T} {0}, {1}", c, Val("u", "i32", "0"))
-    e.write(i.operands[0], replace(e.select(test, a, b), poison=None))
+    e.write(i.operands[0], plain(e.select(test, a, b)))
 
 
 _WINDOW = {"shared": SHARED_WINDOW, "local": LOCAL_WINDOW, "global": 0, "const": 0, "param": 0}
 
 
-@opcode("cvta")
+@opcode("cvta", "[.to].(const|global|local|shared|shared::cta|param|param::entry).(u32|u64)")
 def convert_address(e: Lowering, i: Instruction) -> None:
     """``cvta{.to}.space.u64 d, a``: between an address of a state space and a generic one."""
     space = next(m.split("::")[0] for m in i.mods if m.split("::")[0] in _WINDOW)
@@ -150,7 +155,7 @@ def convert_address(e: Lowering, i: Instruction) -> None:
     e.write(i.operands[0], value)
 
 
-@opcode("isspacep")
+@opcode("isspacep", ".(const|global|local|shared|shared::cta|param|param::entry)")
 def is_in_space(e: Lowering, i: Instruction) -> None:
     """``isspacep.space p, a``: is generic address `a` in this state space?"""
     space = i.mods[0].split("::")[0]

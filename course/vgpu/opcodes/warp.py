@@ -1,10 +1,9 @@
 """Instructions in which the lanes of a warp talk to each other."""
 
-from dataclasses import replace
-
 from ..emit import Val
-from ..lowering import Lowering, SiteInfo, opcode
+from ..lowering import Lowering, SiteInfo
 from ..ptx import Instruction, Pair
+from ..table import opcode
 
 _SHUFFLE = {"idx": 0, "up": 1, "down": 2, "bfly": 3}
 
@@ -25,7 +24,7 @@ def _member_mask(e: Lowering, i: Instruction, operand: int) -> tuple[int, str, b
     return site, mask, False
 
 
-@opcode("shfl")
+@opcode("shfl", ".sync.(up|down|bfly|idx).b32")
 def shuffle(e: Lowering, i: Instruction) -> None:
     """``shfl.sync.mode.b32 d{|p}, a, b, c, membermask``."""
     e.need(i.mods[0] == "sync", "shfl without .sync (removed after sm_70)")
@@ -53,14 +52,14 @@ def shuffle(e: Lowering, i: Instruction) -> None:
     e.poison = None
     result = e.get(3, "i32")
     if value.poison:
-        result = replace(result, poison=e.load_field("poison"))
+        result = result._replace(poison=e.load_field("poison"))
     e.write(targets[0], result)
     if targets[1] is not None:
         e.poison = None
         e.write(targets[1], Val("v", "pred", e.load_field("predicate")))
 
 
-@opcode("vote")
+@opcode("vote", ".sync.(all|any|uni).pred", ".sync.ballot.b32")
 def vote(e: Lowering, i: Instruction) -> None:
     """``vote.sync.{all,any,uni}.pred p, a, m`` and ``vote.sync.ballot.b32 d, a, m``."""
     e.need(i.mods[0] == "sync", "vote without .sync (removed after sm_70)")
@@ -91,7 +90,7 @@ def _vote_of_all(e: Lowering, mode: str, lanes: str) -> Val:
     return Val("u", "pred", some if mode == "any" else every)
 
 
-@opcode("match")
+@opcode("match", ".(any|all).sync.(b32|b64)")
 def match(e: Lowering, i: Instruction) -> None:
     """``match.{any,all}.sync.type d{|p}, a, m``: which lanes hold the same value."""
     kind = i.mods[-1]
@@ -112,7 +111,7 @@ def match(e: Lowering, i: Instruction) -> None:
 _REDUX = {"add": 0, "min": 1, "max": 2, "and": 3, "or": 4, "xor": 5}
 
 
-@opcode("redux")
+@opcode("redux", ".sync.(add|min|max).(u32|s32)", ".sync.(and|or|xor).b32")
 def reduce(e: Lowering, i: Instruction) -> None:
     """``redux.sync.op.type d, a, m``: one result for all members."""
     kind = i.mods[-1]
@@ -129,13 +128,13 @@ def reduce(e: Lowering, i: Instruction) -> None:
     e.write(i.operands[0], e.get(3, "i32"))
 
 
-@opcode("activemask")
+@opcode("activemask", ".b32")
 def active_mask(e: Lowering, i: Instruction) -> None:
     """``activemask.b32 d``: the lanes that run together at this moment."""
     e.write(i.operands[0], Val("u", "i32", e.active()))
 
 
-@opcode("elect")
+@opcode("elect", ".sync")
 def elect(e: Lowering, i: Instruction) -> None:
     """``elect.sync d|p, membermask``: the lowest member is the leader."""
     _, mask, everybody = _member_mask(e, i, 1)
