@@ -29,6 +29,7 @@ WAITING = {"bar", "barrier"}
 CONTROL = {"bra", "brx", "ret", "exit", "trap"}
 #: Instructions with an effect outside the registers: a block cannot be run again after them.
 EFFECTS = {"st", "atom", "red", "call"}
+_ACCESSES = {"ld", "ldu", "st", "atom", "red"}
 #: Functions that the runtime itself provides.
 SYSTEM_CALLS = {"vprintf", "__assertfail", "malloc", "free"}
 
@@ -213,9 +214,9 @@ def _split(body: list[Instruction | str]) -> tuple[list[Block], dict[str, int]]:
             start()
             labels[item] = blocks[-1].index
             continue
-        # the fast path gives up by starting the block again: nothing may have happened before
-        # an instruction that can give up (a load, a widened index)
-        if effect and (item.opcode in ("ld", "ldu") or _widens(item)):
+        # the fast path gives up by starting the block again: nothing may have happened before an
+        # instruction that can give up (a store can too, but then the masked version finds a fault)
+        if effect and _can_give_up(item):
             start()
         result = None
         if item.opcode in WAITING and "red" in item.mods:
@@ -233,9 +234,16 @@ def _split(body: list[Instruction | str]) -> tuple[list[Block], dict[str, int]]:
     return blocks, labels
 
 
-def _widens(item: Instruction) -> bool:
-    wide = "wide" in item.mods
-    return wide or (item.opcode == "cvt" and item.mods[0] in ("s64", "u64"))
+def _can_give_up(item: Instruction) -> bool:
+    """Say whether the fast path may give up at `item`: it loads, or widens an index of 32 bits."""
+    if item.opcode in ("ld", "ldu") or "wide" in item.mods:
+        return True
+    if item.opcode == "cvt":
+        return item.mods[-2:-1] in (("s64",), ("u64",))
+    addresses = [o.base for o in item.operands if isinstance(o, Address)]
+    return item.opcode in _ACCESSES and any(
+        isinstance(base, Reg) and base.width == 32 for base in addresses
+    )
 
 
 def _connect(graph: Graph) -> None:

@@ -62,7 +62,7 @@ class Lowering(Operands):
 
     def lower_blocks(self) -> None:
         """Lower every block, again and again until what it assumed of registers holds."""
-        assumed: dict[int, dict] = {}
+        assumed: dict[int, set] = {}
         pending = self.graph.blocks
         while pending:
             for block in pending:
@@ -71,7 +71,7 @@ class Lowering(Operands):
             pending = [
                 block
                 for block in self.graph.blocks
-                if any(self.form(r) != form for r, form in assumed[block.index].items())
+                if any(self.form(r) != form for r, form in assumed[block.index])
             ]
 
     def lower_block(self, block: Block) -> None:

@@ -50,7 +50,7 @@ class Operands(Text):
         self.block, self.item = block, Instruction("", (), ())
         self.values: dict[Reg, Val] = {}
         self.written: set[Reg] = set()
-        self.assumed: dict[Reg, Form | bool] = {}
+        self.assumed: set[tuple[Reg, Form | bool]] = set()
         self.poison: str | None = None
         self.start_piece(f"b{block.index}.")
 
@@ -60,7 +60,8 @@ class Operands(Text):
 
     def assume(self, register: Reg) -> Form | bool:
         """Return `form(register)`; should it change, the block is lowered again."""
-        self.assumed[register] = form = self.form(register)
+        form = self.form(register)
+        self.assumed.add((register, form))
         return form
 
     # --- errors
@@ -83,6 +84,8 @@ class Operands(Text):
 
     def at(self, offset: int, base: str = "%w") -> str:
         """Return the address `offset` bytes behind pointer `base`."""
+        if not offset:
+            return base
         return self.fresh(f"getelementptr i8, ptr {base}, i64 {offset}")
 
     def field_address(self, name: str, extra: int = 0) -> str:

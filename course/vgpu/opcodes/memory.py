@@ -4,7 +4,7 @@ from .. import records
 from ..emit import Val, literal
 from ..lowering import Lowering, SiteInfo
 from ..ptx import WIDTH, Address, Instruction, Operand, Reg, Sym, Vec
-from ..records import LANES
+from ..records import LANES, Launch, Warp
 from ..table import opcode
 from .floating import join
 
@@ -12,6 +12,7 @@ _SPACES = {
     "global": records.GLOBAL, "const": records.GLOBAL, "shared": records.SHARED,
     "local": records.LOCAL, "param": records.LOCAL,
 }  # fmt: skip
+_WHOLE = records.ALLOCATED | records.DEFINED
 #: Memory order of an access as bits: 1 relaxed or stronger, 2 acquires, 4 releases.
 _ORDERS = {"volatile": 1, "relaxed": 1, "mmio": 1, "acquire": 3, "release": 5, "acq_rel": 7}
 
@@ -140,14 +141,14 @@ def _fast_load(
     whole = size * count
     if plain and where.kind == "u":
         host, shade = _locate(e, space, where, whole, whole)
-        _require_defined(e, shade, whole)
+        _require(e, shade, whole, _WHOLE)
         return [
             Val("u", f"i{8 * size}", e.fresh(f"load i{8 * size}, ptr {e.at(size * c, host)}"))
             for c in range(count)
         ]
     if plain and where.kind == "a" and where.stride == whole:
         host, shade = _locate(e, space, where, whole, whole * LANES)
-        _require_defined(e, shade, whole * LANES)
+        _require(e, shade, whole * LANES, _WHOLE)
         return _deinterleave(e, host, size, count)
     site, mask = _prepare(e, i, where, SiteInfo(space, size, count))
     poison = e.runtime("i32", "mem_load", f"i32 {site}", f"i32 {mask}")
@@ -159,48 +160,52 @@ def _fast_load(
 def _locate(e: Lowering, space: int, where: Val, align: int, extent: int) -> tuple[str, str]:
     """Return host and shadow pointer of `extent` bytes from `where` on, or give up."""
     if space == records.SHARED:
-        offset, limit = where.text, e.launch_field("shared_size").text
-        limit = e.fresh(f"zext i32 {limit} to i64")
-        host, shade = e.load_field("shared", "ptr"), e.load_field("shared_shadow", "ptr")
+        offset = where.text
+        pointers = [e.fixed_field(Warp, name, "ptr") for name in ("shared", "shared_shadow")]
     else:
         offset = e.fresh(f"sub i64 {where.text}, {records.GLOBAL_BASE}")
-        limit = e.launch_field("arena_size", "i64").text
-        host, shade = e.launch_field("arena", "ptr").text, e.launch_field("shadow", "ptr").text
-    room = e.fresh(f"sub i64 {limit}, {extent}")
-    inside = e.fresh(f"icmp sle i64 {offset}, {room}")
-    positive = e.fresh(f"icmp sge i64 {offset}, 0")
-    good = e.fresh(f"and i1 {inside}, {positive}")
-    if align > 1:
-        rest = e.fresh(f"and i64 {offset}, {align - 1}")
-        good = e.fresh(f"and i1 {good}, {e.fresh(f'icmp eq i64 {rest}, 0')}")
-    e.give_up_unless(good)
-    return tuple(e.fresh(f"getelementptr i8, ptr {p}, i64 {offset}") for p in (host, shade))
+        pointers = [e.fixed_field(Launch, name, "ptr") for name in ("arena", "shadow")]
+    shift = align.bit_length() - 1
+    e.declared["fshr"] = "declare i64 @llvm.fshr.i64(i64, i64, i64)"
+    # rotated, an offset that is not aligned has high bits set: one comparison sees all that is wrong
+    turned = e.fresh(f"call i64 @llvm.fshr.i64(i64 {offset}, i64 {offset}, i64 {shift})")
+    e.give_up_unless(e.fresh(f"icmp ult i64 {turned}, {_room(e, space, shift, extent)}"))
+    return tuple(e.fresh(f"getelementptr i8, ptr {p}, i64 {offset}") for p in pointers)
 
 
-def _require(e: Lowering, shade: str, extent: int, bits: int, wanted: int) -> None:
-    """Give up unless ``shadow & bits == wanted`` for all `extent` bytes."""
+def _room(e: Lowering, space: int, shift: int, extent: int) -> str:
+    """Return how many aligned places for `extent` bytes a state space has."""
+    name = f"room{space}.{shift}.{extent}"
+    if space == records.SHARED:
+        size = f"zext i32 {e.fixed_field(Launch, 'shared_size', 'i32')} to i64"
+    else:
+        size = f"add i64 {e.fixed_field(Launch, 'arena_size', 'i64')}, 0"
+    e.declared["usub.sat"] = "declare i64 @llvm.usub.sat.i64(i64, i64)"
+    return e.once(
+        name, f"%{name}.size = {size}", f"%{name}.end = add i64 %{name}.size, 1",
+        f"%{name}.starts = call i64 @llvm.usub.sat.i64(i64 %{name}.end, i64 {extent})",
+        f"%{name}.up = add i64 %{name}.starts, {(1 << shift) - 1}",
+        f"%{name} = lshr i64 %{name}.up, {shift}",
+    )  # fmt: skip
+
+
+def _require(e: Lowering, shade: str, extent: int, set_: int, clear: int = 0) -> None:
+    """Give up unless all `extent` shadow bytes have bits `set_` and not `clear`."""
     step = 8 if extent % 8 == 0 else extent
-    kind = f"i{8 * step}"
+    count, kind = extent // step, f"i{8 * step}"
     ones = int.from_bytes(b"\1" * step, "little")
-    if extent == step:
-        seen = e.fresh(f"load {kind}, ptr {shade}, align 1")
-        kept = e.fresh(f"and {kind} {seen}, {ones * bits}")
-        e.give_up_unless(e.fresh(f"icmp eq {kind} {kept}, {ones * wanted}"))
-        return
-    count = extent // step
-    shape = f"<{count} x {kind}>"
+    shape = kind if count == 1 else f"<{count} x {kind}>"
+    splat = "{}" if count == 1 else f"splat ({kind} {{}})"
     seen = e.fresh(f"load {shape}, ptr {shade}, align 1")
-    kept = e.fresh(f"and {shape} {seen}, splat ({kind} {ones * bits})")
-    wrong = e.fresh(f"xor {shape} {kept}, splat ({kind} {ones * wanted})")
-    name = f"@llvm.vector.reduce.or.v{count}{kind}"
-    e.declared[name] = f"declare {kind} {name}({shape})"
-    total = e.fresh(f"call {kind} {name}({shape} {wrong})")
-    e.give_up_unless(e.fresh(f"icmp eq {kind} {total}, 0"))
-
-
-def _require_defined(e: Lowering, shade: str, extent: int) -> None:
-    both = records.ALLOCATED | records.DEFINED
-    _require(e, shade, extent, both, both)
+    if clear:
+        seen = e.fresh(f"xor {shape} {seen}, {splat.format(ones * clear)}")
+    if count > 1:
+        name = f"@llvm.vector.reduce.and.v{count}{kind}"
+        e.declared[name] = f"declare {kind} {name}({shape})"
+        seen = e.fresh(f"call {kind} {name}({shape} {seen})")
+    wanted = ones * (set_ | clear)
+    kept = e.fresh(f"and {kind} {seen}, {wanted}")
+    e.give_up_unless(e.fresh(f"icmp eq {kind} {kept}, {wanted}"))
 
 
 def _deinterleave(e: Lowering, host: str, size: int, count: int) -> list[Val]:
@@ -253,41 +258,29 @@ def _fast_store(
 ) -> None:
     extent = size * count * LANES
     host, shade = _locate(e, space, where, size * count, extent)
-    _require(e, shade, extent, records.ALLOCATED | records.READ_ONLY, records.ALLOCATED)
-    kind = f"i{8 * size}"
-    texts = [e.vector(v) for v in values]
-    shape = f"<{LANES} x {kind}>"
+    _require(e, shade, extent, records.ALLOCATED, clear=records.READ_ONLY)
+    shape, text = _interleave(e, [e.vector(v) for v in values], f"i{8 * size}")
+    e.emit(f"store {shape} {text}, ptr {host}, align 1")
+    e.emit(f"store <{extent} x i8> splat (i8 {_WHOLE}), ptr {shade}, align 1")
+
+
+def _interleave(e: Lowering, texts: list[str], kind: str) -> tuple[str, str]:
+    """Put vectors of components into memory order: all of lane 0, all of lane 1, ..."""
+    count, width = len(texts), LANES
     while len(texts) > 1:
-        width = LANES * count // len(texts)
-        half = f"<{width} x {kind}>"
-        picks = ", ".join(f"i32 {n}" for n in range(2 * width))
-        middle = len(texts) // 2
-        texts = (
-            [
-                e.fresh(f"shufflevector {half} {a}, {half} {b}, <{2 * width} x i32> <{picks}>")
-                for a, b in zip(texts[:middle], texts[middle:], strict=True)
-            ]
-            if len(texts) == 2
-            else [
-                e.fresh(
-                    f"shufflevector {half} {texts[n]}, {half} {texts[n + 1]}, <{2 * width} x i32> <{picks}>"
-                )
-                for n in range(0, len(texts), 2)
-            ]
-        )
-    if count > 1:
-        shape = f"<{LANES * count} x {kind}>"
-        order = ", ".join(
-            f"i32 {component * LANES + lane}" for lane in range(LANES) for component in range(count)
-        )
+        half, picks = f"<{width} x {kind}>", ", ".join(f"i32 {n}" for n in range(2 * width))
         texts = [
-            e.fresh(
-                f"shufflevector {shape} {texts[0]}, {shape} poison, <{LANES * count} x i32> <{order}>"
-            )
+            e.fresh(f"shufflevector {half} {a}, {half} {b}, <{2 * width} x i32> <{picks}>")
+            for a, b in zip(texts[::2], texts[1::2], strict=True)
         ]
-    e.emit(f"store {shape} {texts[0]}, ptr {host}, align 1")
-    both = records.ALLOCATED | records.DEFINED
-    e.emit(f"store <{extent} x i8> splat (i8 {both}), ptr {shade}, align 1")
+        width *= 2
+    shape = f"<{width} x {kind}>"
+    if count == 1:
+        return shape, texts[0]
+    order = ", ".join(f"i32 {c * LANES + lane}" for lane in range(LANES) for c in range(count))
+    return shape, e.fresh(
+        f"shufflevector {shape} {texts[0]}, {shape} poison, <{width} x i32> <{order}>"
+    )
 
 
 #: What an atomic does: numbers that the runtime knows.
