@@ -77,8 +77,13 @@ def _compare_numbers(got: Any, expected: float, what: str, rtol: float) -> None:
     if not math.isfinite(got):
         raise Wrong(f"{what} is {got}; expected {digits(expected)}.")
     if not _near(got, expected, rtol):
-        ratio = _ratio(got, expected)
-        raise Wrong(f"{what} is {digits(got)}{ratio}; expected {digits(expected)}.")
+        whole = isinstance(expected, int)
+        shown = f"{got:,}" if whole else digits(got)
+        hint = " A whole number is expected and this is a float: divide with //, not with /."
+        raise Wrong(
+            f"{what} is {shown}{_ratio(got, expected)}; expected {digits(expected)}."
+            f"{hint if whole and isinstance(got, float) else ''}"
+        )
 
 
 def _near(a: float, b: float, rtol: float) -> bool:
@@ -110,7 +115,8 @@ def _ratio(got: float, expected: float) -> str:
 
 def _compare_dicts(got: Any, expected: dict, what: str, known: Known, rtol: float) -> None:
     if type(got) is not dict:
-        raise Wrong(_wrong_type(got, what, f"a dict with the keys {_names(expected)}"))
+        keys = f" with the keys {_names(expected)}" if expected else ""
+        raise Wrong(_wrong_type(got, what, f"a dict{keys}"))
     missing = [key for key in expected if key not in got]
     extra = [key for key in got if key not in expected]
     if missing or extra:

@@ -1,16 +1,25 @@
 """The checks of problem set 2, "Your own FLOP counter": one public function for each test cell.
 
 The references know nothing of dispatch modes. A model is a list of matrix products, written down
-by hand in `ps2_products`, and everything else (forward, backward, what each misconception would
-give) is arithmetic on that list.
+by hand in `ps2_products`, and everything else is arithmetic on that list; what each misconception
+would give is in `ps2_mistakes`.
 """
 
+import re
 from collections.abc import Callable, Iterable
-from math import prod
 from typing import Any
 
 from course.checks.cases import primes
 from course.checks.plain import show
+from course.checks.ps2_mistakes import (
+    Mistakes,
+    backward_mistakes,
+    conv_mistakes,
+    follows_from,
+    forward_mistakes,
+    from_matmul,
+    product_mistakes,
+)
 from course.checks.ps2_products import (
     Product,
     Shapes,
@@ -19,7 +28,6 @@ from course.checks.ps2_products import (
     conv_product,
     forward_flops,
     mlp,
-    positions,
     products,
 )
 from course.checks.question import Question, Reply
@@ -30,8 +38,6 @@ from course.specs import gpu
 SET = "ps2_flop_counter"
 
 Student = Callable[..., Any]
-
-HALF = "You counted each multiply-add once. It is a multiplication and an addition: 2 FLOPs."
 
 #: Operators that rename or re-stride data, and some of those that compute without multiplying
 #: matrices. A nonzero count under such a name has its own message.
@@ -54,18 +60,8 @@ def matmul_flops(student: Student) -> None:
     """Check ``matmul_flops(m, n, k)``: the FLOPs of an m x k matrix times a k x n matrix."""
     question = Question(SET, "matmul_flops", student)
     for m, n, k in [*(primes(question.rng, 3, 2, 99) for _ in range(4)), [1, 1, 1]]:
-        known = [
-            (m * n * k, HALF),
-            (
-                m * n * (2 * k - 1),
-                "You left out the very first addition of each sum. The convention of hardware "
-                "and of papers is a multiply-add for each of the k terms: 2k a sum.",
-            ),
-            (2 * m * n, "Each of the m x n results is a sum of k products, not one product."),
-            (2 * m * k, "That is one column of the result: there are n columns."),
-            (2 * (m * k + k * n), "That counts the elements of the inputs, not the work."),
-        ]
-        question.ask(m, n, k).gives(2 * m * n * k, known=known)
+        right = 2 * m * n * k
+        question.ask(m, n, k).gives(right, known=product_mistakes(m, n, k))
     question.passed()
 
 
@@ -76,7 +72,7 @@ def addmm_flops(student: Student) -> None:
         work = 2 * m * n * k
         known = {
             "matmul": [
-                (work // 2, HALF),
+                *from_matmul([Product(1, m, n, k, backward=0)]),
                 (
                     work + m * n,
                     "You counted the additions of the bias as matmul work. They do not run on "
@@ -101,7 +97,7 @@ def bmm_flops(student: Student) -> None:
         work = 2 * b * m * n * k
         known = [
             (2 * m * n * k, f"That is the work of one of the {b} products: mind the batch."),
-            (work // 2, HALF),
+            *from_matmul([Product(b, m, n, k, backward=0)]),
             (work * b, "The batch counts once: product i takes a[i] and b[i], no other pair."),
         ]
         question.ask((b, m, k), (b, k, n)).gives(work, known=known)
@@ -114,38 +110,9 @@ def conv2d_flops(student: Student) -> None:
     for case in _conv_cases(question):
         n, c, h, w, f, c_w, r, s, stride, padding = case
         x, weight = (n, c, h, w), (f, c_w, r, s)
-        right = conv_product([*x], [*weight], [*stride], [*padding])
-        places = [positions(*side) for side in zip((h, w), (r, s), stride, padding, strict=True)]
-        a_place = right.flops // prod(places)  # the work of all filters at one place, all images
-        known = [
-            (right.flops // 2, HALF),
-            (a_place * h * w, "You counted a result for every pixel of x. Count those of out."),
-            (
-                a_place * prod(positions(*side) for side in _sides(case, padding=(0, 0))),
-                "You left the padding out: it adds places where the window fits.",
-            ),
-            (
-                a_place * prod(positions(*side) for side in _sides(case, half=True)),
-                "Padding is added on both ends of a side: 2 x padding.",
-            ),
-            (
-                a_place * prod(positions(*side) for side in _sides(case, stride=(1, 1))),
-                "You left the stride out: the window moves in steps of it.",
-            ),
-            (
-                a_place * prod(_rounded_up(*side) for side in _sides(case)),
-                "A window that does not fit as a whole is not computed: round down.",
-            ),
-            (right.flops // n, "That is one image: x holds a batch of them."),
-            (right.flops // c_w, "Each filter sums over its channels: w_shape[1] of them."),
-            (right.flops // f, "That is one filter: there are w_shape[0]."),
-            (right.flops // s * r, "The kernel is r x s, which need not be a square."),
-            (right.flops // (r * s), "Each result needs a multiply-add for each kernel element."),
-        ]
-        if c != c_w:
-            reason = "This convolution has groups: one filter sees w_shape[1] channels, not C."
-            known.insert(0, (right.flops // c_w * c, reason))
-        question.ask(x, weight, stride, padding).gives(right.flops, known=known)
+        shapes = [*x], [*weight], [*stride], [*padding]
+        right = conv_product(*shapes).flops
+        question.ask(x, weight, stride, padding).gives(right, known=conv_mistakes(*shapes))
     question.passed()
 
 
@@ -174,21 +141,6 @@ def _conv_sizes(question: Question, stride: Iterable[int], padding: Iterable[int
     return n, c, f, kernel, sides
 
 
-def _sides(
-    case: tuple, stride: tuple | None = None, padding: tuple | None = None, half: bool = False
-) -> list[tuple[int, int, int, int]]:
-    """Return (size, kernel, stride, padding) of both sides, with a mistake put in."""
-    _, _, h, w, _, _, r, s, true_stride, true_padding = case
-    steps, pads = stride or true_stride, padding or true_padding
-    if half:  # padding on one end only is half of it on both
-        h, w, pads = h + pads[0], w + pads[1], (0, 0)
-    return list(zip((h, w), (r, s), steps, pads, strict=True))
-
-
-def _rounded_up(size: int, kernel: int, stride: int, padding: int) -> int:
-    return -(-(size + 2 * padding - kernel) // stride) + 1
-
-
 # --- part 2: the mode -------------------------------------------------------------------------
 
 
@@ -207,7 +159,7 @@ def count_forward(student: Student) -> None:
                 "unknown": {},
                 "by_operator": reply.value["by_operator"],
             },
-            known={"flops": _forward_mistakes(name, model)},
+            known={"flops": forward_mistakes(name, shapes, model)},
         )
         _adds_up(reply)
     question.passed()
@@ -221,17 +173,17 @@ def count_unknown(student: Student) -> None:
     question = Question(SET, "count_unknown", student, "count")
     n, columns, repeats = primes(question.rng, 3, 3, 13)
     for name, shapes, unknown, flops in [
-        ("inverse", {"n": n, "columns": columns}, {"linalg_inv_ex": 1}, 2 * n * n * columns),
-        ("spectrum", {"n": n, "repeats": repeats}, {"_fft_r2c": repeats}, 0),
+        ("inverse", {"n": n, "columns": columns}, {"aten.linalg_inv_ex": 1}, 2 * n * n * columns),
+        ("spectrum", {"n": n, "repeats": repeats}, {"aten._fft_r2c": repeats}, 0),
     ]:
         reply = _ask_count(question, name, shapes)
         _nothing_harmless(reply)
-        calls = {_short(key): value for key, value in reply.value["unknown"].items()}
+        calls = {_full(key): value for key, value in reply.value["unknown"].items()}
         operator = next(iter(unknown))
         known = {"unknown": {operator: [(1, "Count every call: it was called more than once.")]}}
         if operator not in calls:
             raise Wrong(
-                f"{reply.what} does not report aten.{operator} under 'unknown'. There is no "
+                f"{reply.what} does not report {operator} under 'unknown'. There is no "
                 "formula for it, and it is not in NOT_COUNTED: the count must not look complete."
             )
         Reply(reply.what, {"unknown": calls, "flops": reply.value["flops"]}).gives(
@@ -241,42 +193,62 @@ def count_unknown(student: Student) -> None:
 
 
 def count_safely(student: Student) -> None:
-    """Check ``count_safely(name, shapes)``: the count survives an exception, the mode does not."""
+    """Check ``count_safely(name, shapes)``: the count survives an exception, the mode does not.
+
+    That no mode stays on is seen by `course.checks.question.perform`, whatever "leaked" says.
+    """
     question = Question(SET, "count_safely", student)
     batch, a, b, c, d = primes(question.rng, 5, 2, 40)
-    done = 2 * batch * a * b
-    known = {
-        "flops": [
-            (
-                done + 2 * batch * b * d,
-                "You counted the product that failed: its factors do not fit, so it did no work. "
-                "Run the operator first, count afterwards.",
-            ),
-            (done + 2 * batch * c * d, "You counted the product that failed: it did no work."),
-            (0, "One product was done before the failure. Is the count lost with the exception?"),
-        ],
-        "error": [
-            (
-                None,
-                "The model raised an exception and nobody noticed. Does __exit__ return True, "
-                "or an except swallow it?",
-            )
-        ],
-    }
-    mismatch = {"batch": batch, "widths": [a, b], "wrong": [c, d]}
-    reply = question.ask("mismatch", mismatch)
-    leaked = reply.value.get("leaked") if isinstance(reply.value, dict) else None
-    if type(leaked) is int and leaked != 0:
-        raise Wrong(
-            f"{reply.what} returned {show(reply.value)}: the counter still counted after its block "
-            "had been left by an exception. The mode is on for good, in every later cell too. "
-            "Enter it with `with`, or leave it in a `finally`."
+    done, never = 2 * batch * a * b, 2 * batch * c * d
+    failed = (
+        "You counted the product that failed: its factors do not fit, so it did no work. "
+        "Run the operator first, count afterwards."
+    )
+    lost = (0, "One product was done before the failure. Is the count lost with the exception?")
+    any_error = "A model may raise any exception, not RuntimeError alone: none may come through."
+    for name, shapes, flops, error, known in [
+        (
+            "mismatch",
+            {"batch": batch, "widths": [a, b], "wrong": [c, d]},
+            done,
+            "RuntimeError",
+            [lost, (done + 2 * batch * b * d, failed), (done + never, failed)],
+        ),
+        ("missing_row", {"m": batch, "n": b, "k": a, "row": batch + c}, done, "IndexError", [lost]),
+        ("linear", {"batch": batch, "inputs": c, "outputs": d}, never, None, []),
+    ]:
+        reply = question.ask(name, shapes, if_raises=any_error if error else "")
+        _error_of_the_model(reply, error)
+        product = Product(1, batch, *((b, a) if error else (d, c)), backward=0)
+        swallowed = (
+            "The model raised an exception and nobody noticed. Does __exit__ return True, or an "
+            "except swallow it?"
         )
-    reply.gives({"flops": done, "error": "RuntimeError", "leaked": 0}, known=known)
-    linear = {"batch": batch, "inputs": c, "outputs": d}
-    reply = question.ask("linear", linear)
-    reply.gives({"flops": 2 * batch * c * d, "error": None, "leaked": 0}, known=known)
+        watched = (
+            48,
+            "The counter still counted after its block: 2 x 2 x 4 x 3 FLOPs of your own product. "
+            "Is flops read after it, or the block left too late?",
+        )
+        reply.gives(
+            {"error": error, "flops": flops, "leaked": 0},
+            known={
+                "error": [(None, swallowed)],
+                "flops": [*known, *from_matmul([product])],
+                "leaked": [watched],
+            },
+        )
     question.passed()
+
+
+def _error_of_the_model(reply: Reply, right: str | None) -> None:
+    """Raise if "error" names an exception that the counter raised, and not the model."""
+    error = reply.value.get("error") if isinstance(reply.value, dict) else None
+    if type(error) is str and error != right and re.fullmatch(r"\w+(Error|Exception)", error):
+        model = f"raises {right}" if right else "did not"
+        raise Wrong(
+            f"{reply.what}['error'] is {error!r}: your counter raised {error}; the model {model}. "
+            "Is there a mistake in a formula? Your except hides it here: call count instead."
+        )
 
 
 # --- part 3: what the built-in counter misses -------------------------------------------------
@@ -285,22 +257,37 @@ def count_safely(student: Student) -> None:
 def compare_counters(student: Student) -> None:
     """Check ``compare_counters(name, shapes)``: your count, PyTorch's, and what it misses."""
     question = Question(SET, "compare_counters", student)
-    for name, shapes in _small_models(question, ("linear", "matvec", "sdpa", "conv")):
-        flops, builtin = forward_flops(products(name, shapes)), _builtin(name, shapes)
-        missed = [] if builtin == flops else [_MISSED[name]]
+    for name, shapes in _small_models(question, ("linear", "matvec", "sdpa", "conv", "inverse")):
+        model = products(name, shapes)
+        flops, builtin = forward_flops(model), _builtin(name, shapes)
+        missed = [_MISSED[name]] if builtin < flops else []
         reply = question.ask(name, shapes)
-        if isinstance(reply.value, dict) and isinstance(reply.value.get("missed"), list | tuple):
-            reply.value["missed"] = [_short(key) for key in reply.value["missed"]]
         known = {
-            "mine": _missing_formula(name, shapes, flops),
+            "mine": forward_mistakes(name, shapes, model),
             "builtin": [(flops, "That is the right count, but PyTorch's counter says otherwise.")],
-            "missed": [([], "Your counter found work that the built-in one did not. Where?")],
+            "missed": _missed_too_much(reply),
         }
         reply.gives({"mine": flops, "builtin": builtin, "missed": missed}, known=known)
     question.passed()
 
 
-_MISSED = {"matvec": "mv", "sdpa": "_scaled_dot_product_flash_attention_for_cpu"}
+_MISSED = {"matvec": "aten.mv", "sdpa": "aten._scaled_dot_product_flash_attention_for_cpu"}
+
+
+def _missed_too_much(reply: Reply) -> Mistakes:
+    """Return why the "missed" of `reply` is wrong, its names written alike from here on."""
+    value = reply.value
+    if not isinstance(value, dict) or not isinstance(value.get("missed"), list | tuple):
+        return []
+    value["missed"] = names = [_full(key) for key in value["missed"]]
+    for name in names:
+        if _short(name) in VIEWS | POINTWISE:
+            why = f"Nothing is counted for {name} on either side, so nothing is missed: list only "
+            return [(names, f"{why}operators with FLOPs in your count.")]
+        if _short(name) == "linalg_inv_ex":
+            why = f"{name} is unknown to your counter as well, and a blind spot of both: list only "
+            return [(names, f"{why}operators with FLOPs in your count.")]
+    return [([], "Your counter found work that the built-in one did not. Where?")]
 
 
 def _builtin(name: str, shapes: Shapes) -> int:
@@ -312,6 +299,8 @@ def _builtin(name: str, shapes: Shapes) -> int:
     with FlopCounterMode(display=False) as counter:
         if name == "matvec":
             torch.mv(torch.ones(shapes["rows"], shapes["columns"]), torch.ones(shapes["columns"]))
+        elif name == "inverse":
+            torch.linalg.inv(torch.eye(shapes["n"])) @ torch.ones(shapes["n"], shapes["columns"])
         elif name == "sdpa":
             *outer, queries, keys, dim = (
                 shapes[key] for key in ("batch", "heads", "queries", "keys", "dim")
@@ -323,66 +312,22 @@ def _builtin(name: str, shapes: Shapes) -> int:
     return counter.get_total_flops()
 
 
-def _missing_formula(name: str, shapes: Shapes, flops: int) -> list[tuple[int, str]]:
-    nothing, half = "Nothing was counted.", HALF
-    if name == "matvec":
-        nothing = "A matrix times a vector is a product too: aten.mv has no formula yet."
-    if name == "sdpa":
-        nothing = (
-            "scaled_dot_product_attention arrives as one operator of its own, which has no "
-            "formula yet: it is in the 'unknown' of your count."
-        )
-        half = "Attention is two products of the same size: Q K^T and P V."
-        linear = flops // shapes["keys"] * shapes["dim"]
-        return [(0, nothing), (flops // 2, half), (linear, "Each query meets each key: N M d.")]
-    return [(0, nothing), (flops // 2, half)]
-
-
 # --- part 4: backward, and the rule 6ND -------------------------------------------------------
 
 
 def train(student: Student) -> None:
     """Check ``train(name, shapes)``: the FLOPs of a forward and of a backward pass, apart."""
     question = Question(SET, "train", student)
-    models = ("mlp", "linear", "bmm", "attention", "conv", "sdpa", "block")
+    models = ("mlp", "linear", "bmm", "attention", "conv", "convnet", "sdpa", "block")
     for name, shapes in _small_models(question, models):
         model = products(name, shapes)
         forward, backward = forward_flops(model), backward_flops(model)
         known = {
-            "forward": _forward_mistakes(name, model),
-            "backward": _backward_mistakes(name, model),
+            "forward": forward_mistakes(name, shapes, model),
+            "backward": backward_mistakes(name, model),
         }
         question.ask(name, shapes).gives({"forward": forward, "backward": backward}, known=known)
     question.passed()
-
-
-def _backward_mistakes(name: str, model: list[Product]) -> list[tuple[float, str]]:
-    forward, backward = forward_flops(model), backward_flops(model)
-    fused = round(sum(p.flops * p.backward for p in model if p.backward == 5 / 2))
-    missing = "The backward pass was not counted. Does it run inside a `with` of its own?"
-    if fused:
-        missing = "The backward operator of the fused attention has no formula yet."
-        twice = (
-            "Twice the forward pass is ordinary autograd. The fused attention kept no N x M "
-            "matrix, so its backward computes the scores again: five products for two."
-        )
-    else:
-        twice = (
-            "Twice the forward pass, for a model whose first factor is data: nobody needs its "
-            "gradient, so one of the two products is not done. Count, do not assume."
-        )
-    if name == "conv":
-        missing = "aten.convolution_backward has no formula yet."
-    return [
-        (backward - fused if fused else 0, missing),
-        (2 * forward, twice),
-        (forward + backward, "That is forward and backward together; they are asked apart."),
-        (
-            forward,
-            "As much as the forward pass: but each product has a gradient to compute for each "
-            "factor that needs one, dA = dC B^T and dB = A^T dC.",
-        ),
-    ]
 
 
 def mlp_training_flops(student: Student) -> None:
@@ -397,7 +342,7 @@ def mlp_training_flops(student: Student) -> None:
         first = "The first layer's input is data: its gradient, one product, is never computed."
         known = {
             "forward": [
-                (forward // 2, HALF),
+                *from_matmul(model),
                 (forward // batch, "That is one row of the batch."),
                 (forward + batch * biases, "Biases are no matmul work."),
             ],
@@ -429,7 +374,8 @@ def mlp_training_flops(student: Student) -> None:
 def utilisation(student: Student) -> None:
     """Check ``utilisation(shapes, seconds, peak)``: nominal and executed FLOPs over the peak."""
     question = Question(SET, "utilisation", student)
-    for layers in (2, 4):
+    # three layers at least: with two, 6ND happens to be what is executed
+    for layers in (3, 5):
         batch, *widths = primes(question.rng, layers + 2, 3, 60)
         plain, checkpointed = mlp(batch, widths), checkpointed_mlp(batch, widths)
         forward = forward_flops(plain)
@@ -442,10 +388,15 @@ def utilisation(student: Student) -> None:
         percent = "A fraction is asked for, not per cent."
         known = {
             "mfu": [
+                *((flops / full, reason) for flops, reason in from_matmul(plain, backward=True)),
                 (executed / full, "MFU divides the nominal work: what the step costs without "
                  "recomputation. This is what was executed."),
                 (3 * forward / full, "That is 6ND. The nominal work here is that of your "
-                 "mlp_training_flops, without the gradient that nobody needs."),
+                 "mlp_training_flops, without the gradient that nobody needs. "
+                 + follows_from("mlp_training_flops")),
+                ((3 * forward - plain[-1].flops) / full, "The first layer's input needs no "
+                 f"gradient, not the last one's. {follows_from('mlp_training_flops')}"),
+                (forward / full, "That is the forward pass alone: a step has a backward pass too."),
                 (100 * nominal / full, percent),
             ],
             "hfu": [
@@ -453,6 +404,10 @@ def utilisation(student: Student) -> None:
                  "twice. Count the checkpointed model."),
                 ((nominal + forward) / full, "Not everything is computed again: the last layer "
                  "is not checkpointed. Count, do not assume."),
+                (4 / 3 * nominal / full, "4/3 of MFU is 8ND over 6ND: every layer again, and the "
+                 "first layer like the others. Count the checkpointed model instead."),
+                (4 * forward / full, "That is 8ND: every layer forward twice, and the first layer "
+                 "like the others. Count the checkpointed model instead."),
                 (100 * executed / full, percent),
             ],
         }  # fmt: skip
@@ -475,10 +430,12 @@ def attention_crossover(number: Any) -> None:
             (3 * width, "Count multiply-adds as 2 FLOPs on both sides, or on neither."),
             (4 * width, "The four projections are linear layers too: 4 D^2 weights beside 8 D^2."),
             (2 * width, "The MLP's two layers are linear layers too: 8 D^2 weights beside 4 D^2."),
+            (width, "At N = D the powers are the same, N^2 D and N D^2, but not their factors: "
+             "count both with all their matrices."),
             (6 * width * 3, "Forward only: the factor 3 of training is on both sides."),
             (6, "That is the factor of D: in tokens it is 6 x 4,096."),
         ),
-    ).check("attention_crossover", number)
+    ).check("attention_crossover", number)  # fmt: skip
 
 
 def flash_training(number: Any) -> None:
@@ -540,6 +497,11 @@ def _sizes(question: Question, name: str) -> Shapes:
         sizes = {"batch": batch, "channels": channels, "height": sides[0], "width": sides[1]}
         window = {"filters": filters, "kernel": kernel, "stride": stride, "padding": padding}
         return sizes | window
+    if name == "convnet":
+        batch, channels, *filters = primes(question.rng, 4, 2, 11)
+        kernel, (height, width) = primes(question.rng, 2, 3, 7), primes(question.rng, 2, 17, 31)
+        image = {"batch": batch, "channels": channels, "height": height, "width": width}
+        return image | {"filters": filters, "kernel": kernel}
     if name == "block":
         batch, tokens, heads, a, b = primes(question.rng, 5, 2, 13)
         return {"batch": batch, "tokens": tokens, "heads": heads, "dim": heads * a, "hidden": a * b}
@@ -550,6 +512,7 @@ def _sizes(question: Question, name: str) -> Shapes:
         "attention": ("batch", "heads", "queries", "keys", "dim"),
         "sdpa": ("batch", "heads", "queries", "keys", "dim"),
         "matvec": ("rows", "columns"),
+        "inverse": ("n", "columns"),
     }[name]
     return dict(zip(keys, primes(question.rng, len(keys), 2, 23), strict=True))
 
@@ -561,34 +524,16 @@ def _ask_count(question: Question, name: str, shapes: Shapes) -> Reply:
     shape = {"flops": 0, "by_operator": {}, "unknown": {}}
     if not isinstance(value, dict) or value.keys() != shape.keys():
         reply.gives(shape)  # raises, with what is missing
-    for key in ("by_operator", "unknown"):
+    for key, number in (("by_operator", "FLOPs"), ("unknown", "number of calls")):
         part = Reply(f"{reply.what}[{key!r}]", value[key])
         if not isinstance(value[key], dict):
-            part.gives({})  # raises: a dict is expected
+            raise Wrong(
+                f"{part.what} is {show(value[key])}; expected a dict from each operator's name to "
+                f"its {number}."
+            )
         if any(type(number) not in (int, float) for number in value[key].values()):
             part.gives(dict.fromkeys(value[key], 0))  # raises: numbers are expected
     return reply
-
-
-def _forward_mistakes(name: str, model: list[Product]) -> list[tuple[float, str]]:
-    flops = forward_flops(model)
-    nothing = "Nothing was counted. Print func in __torch_dispatch__ to see what arrives."
-    if name == "einsum":
-        nothing = (
-            "Nothing was counted. There is no operator called einsum: it arrives as aten.bmm. A "
-            "counter that watches functions such as torch.einsum would need all their names."
-        )
-    mistakes = [
-        (0, nothing),
-        (flops // 2, HALF),
-        (sum(2 * p.m * p.n * p.k for p in model), "The batch of a batched product is missing."),
-        (sum(p.flops + p.m * p.n for p in model), "The bias is added to the matmul work."),
-        (2 * flops, "Everything is counted twice: is the mode entered twice?"),
-    ]
-    if name == "attention":
-        half = "One of the two products of attention is missing, or multiply-adds count once."
-        mistakes.insert(1, (flops // 2, half))
-    return mistakes
 
 
 def _no_work_in_views(reply: Reply) -> None:
@@ -634,7 +579,8 @@ def _adds_up(reply: Reply) -> None:
     if total != reply.value["flops"]:
         raise Wrong(
             f"{reply.what}: the values of 'by_operator' add up to {total:,}, "
-            f"but 'flops' is {reply.value['flops']:,}."
+            f"but 'flops' is {reply.value['flops']:,}. Does a later call of an operator replace "
+            "the earlier ones, = where += is meant?"
         )
 
 
@@ -642,3 +588,8 @@ def _short(operator: Any) -> str:
     """Return ``mm`` for ``aten.mm``, ``aten.mm.default`` or ``aten::mm``."""
     parts = str(operator).replace("::", ".").split(".")
     return parts[1] if len(parts) > 1 and parts[0] == "aten" else parts[0]
+
+
+def _full(operator: Any) -> str:
+    """Return ``aten.mm``, as the notebook writes names, for any of those."""
+    return f"aten.{_short(operator)}"

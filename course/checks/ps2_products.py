@@ -88,6 +88,17 @@ def _conv(
     return [conv_product(x, w, stride, padding)]
 
 
+def _convnet(
+    batch: int, channels: int, height: int, width: int, filters: list[int], kernel: list[int]
+) -> list[Product]:
+    x, model = [batch, channels, height, width], []
+    for backward, layer in enumerate(filters, 1):  # the first layer's input is data
+        w = [layer, x[1], *kernel]
+        model.append(conv_product(x, w, [1, 1], [0, 0])._replace(backward=backward))
+        x = [batch, layer, *(size - window + 1 for size, window in zip(x[2:], kernel, strict=True))]
+    return model
+
+
 def _attention(
     batch: int, heads: int, queries: int, keys: int, dim: int, backward: float = 2
 ) -> list[Product]:
@@ -111,6 +122,11 @@ def _matvec(rows: int, columns: int) -> list[Product]:
     return [Product(1, rows, 1, columns, backward=1)]
 
 
+def _inverse(n: int, columns: int) -> list[Product]:
+    # the product after the inverse; what the inverse costs, no counter here knows
+    return [Product(1, n, columns, n, backward=0)]
+
+
 _MODELS: dict[str, Callable[..., list[Product]]] = {
     "linear": _linear,
     "mlp": mlp,
@@ -118,10 +134,12 @@ _MODELS: dict[str, Callable[..., list[Product]]] = {
     "bmm": _bmm,
     "einsum": _einsum,
     "conv": _conv,
+    "convnet": _convnet,
     "attention": _attention,
     "sdpa": _sdpa,
     "block": _block,
     "matvec": _matvec,
+    "inverse": _inverse,
 }
 
 

@@ -4,6 +4,7 @@
 check and sees nothing but that. Between them may be a wire: `as_remote` puts one there.
 """
 
+import sys
 import traceback
 from collections.abc import Callable
 from pathlib import Path
@@ -52,19 +53,26 @@ class Question:
         self.rng: np.random.Generator = cases(set_name, name)
         self._cases = 0
 
-    def ask(self, *args: Any) -> "Reply":
+    def ask(self, *args: Any, if_raises: str = "") -> "Reply":
         """Call the student's function with `args`, twice, and return its reply.
+
+        Parameters
+        ----------
+        *args
+            Plain data.
+        if_raises
+            What to tell a student whose function raises, besides the exception.
 
         Raises
         ------
         Wrong
             If the function raises, changes its arguments, returns something that is not plain
-            data, or returns something else the second time.
+            data, returns something else the second time, or leaves a dispatch mode on.
         """
         args = plain.plain(args, "an argument")
         what = f"{self.called}({', '.join(map(show, args))})"
-        first = self._call(what, args)
-        again = self._call(what, args)
+        first = self._call(what, args, if_raises)
+        again = self._call(what, args, if_raises)
         if not plain.same(first, again):
             raise Wrong(
                 f"{what} returned {show(first)}, and {show(again)} when called again. The same "
@@ -78,16 +86,22 @@ class Question:
         """Print the line that a right answer gets."""
         passed(self.name, f"{self._cases} case{'' if self._cases == 1 else 's'}")
 
-    def _call(self, what: str, args: tuple) -> Any:
+    def _call(self, what: str, args: tuple, if_raises: str) -> Any:
         copies = plain.plain(args)
         if isinstance(self.function, Remote):
             outcome = self.function.perform(copies)
         else:
             outcome = perform(self.function, copies)
         if "error" in outcome:
-            raise Wrong(_failure(self.called, what, outcome["error"]))
+            raise Wrong(_failure(self.called, what, outcome["error"], if_raises))
         if "refused" in outcome:
             raise Wrong(f"{what}: {outcome['refused']}")
+        if outcome["modes"]:
+            raise Wrong(
+                f"{what} returned and left {', '.join(outcome['modes'])} switched on. The mode is "
+                "on for good, in every later cell too: enter it with `with`, or leave it in a "
+                "`finally`. (This check has switched it off.)"
+            )
         if outcome["changed"] is not None:
             raise Wrong(
                 f"{what} changed its argument number {outcome['changed'] + 1}. It belongs to the "
@@ -122,25 +136,51 @@ def perform(function: Callable[..., Any], args: tuple) -> dict[str, Any]:
     Returns
     -------
     dict
-        Either ``{"value": ..., "changed": index of a changed argument or None}``, or
-        ``{"error": {"type", "message", "function", "line", "code"}}`` if it raised (the place is
-        the innermost one in the student's own code, or empty), or ``{"refused": reason}`` if what
-        it returned is not plain data.
+        Either ``{"value": ..., "changed": index of a changed argument or None, "modes": [names of
+        dispatch modes that it left on]}``, or ``{"error": {"type", "message", "function", "line",
+        "code"}}`` if it raised (the place is the innermost one in the student's own code, or
+        empty), or ``{"refused": reason}`` if what it returned is not plain data.
     """
     if not callable(function):
         return {"refused": f"there is no such function: the name stands for {show(function)}."}
     before = [plain.plain(arg) for arg in args]
+    modes_before = len(_modes())
     try:
         value = function(*args)
     except (Exception, SystemExit) as error:
+        _switch_off(modes_before)
         return {"error": _describe(error, function)}
+    left_on = _switch_off(modes_before)
     try:
         value = plain.plain(value, "the result")
         after = [plain.plain(arg, "an argument") for arg in args]
     except Wrong as refusal:
         return {"refused": str(refusal)}
     changed = [i for i in range(len(args)) if not plain.same(before[i], after[i])]
-    return {"value": value, "changed": changed[0] if changed else None}
+    return {"value": value, "changed": changed[0] if changed else None, "modes": left_on}
+
+
+def _modes() -> list[Any]:
+    """Return the dispatch modes of torch that are on, the innermost last."""
+    if "torch" not in sys.modules:  # looked up, not imported: many sets need no torch
+        return []
+    from torch.utils._python_dispatch import _get_current_dispatch_mode_stack
+
+    return _get_current_dispatch_mode_stack()
+
+
+def _switch_off(keep: int) -> list[str]:
+    """Switch off all dispatch modes but the outermost `keep`; return the names of their classes.
+
+    One that stays on would go on watching the checks themselves, and every later cell.
+    """
+    left_on = _modes()[keep:]
+    if left_on:
+        from torch.utils._python_dispatch import TorchDispatchMode
+
+        for mode in reversed(left_on):  # not by the student's own __exit__
+            TorchDispatchMode.__exit__(mode, None, None, None)
+    return [type(mode).__name__ for mode in left_on]
 
 
 class Remote:
@@ -181,7 +221,7 @@ def _ours(frame: Any) -> bool:
     return frame.f_code.co_filename.startswith(_HERE)
 
 
-def _failure(name: str, what: str, error: dict[str, Any]) -> str:
+def _failure(name: str, what: str, error: dict[str, Any], if_raises: str) -> str:
     stub = not error["message"] or error["code"].startswith("raise NotImplementedError")
     if error["type"] == "NotImplementedError" and stub:
         inside = error["function"]
@@ -191,4 +231,6 @@ def _failure(name: str, what: str, error: dict[str, Any]) -> str:
     if error["line"]:
         code = f": {error['code']}" if error["code"] else ""
         text += f"\nIn {error['function']}, line {error['line']} of its cell{code}"
-    return text
+    if error["type"] == "TypeError" and "NoneType" in error["message"]:
+        text += "\nNone is what a function without a return gives: does one of yours lack it?"
+    return f"{text}\n{if_raises}" if if_raises else text

@@ -12,10 +12,12 @@ from sheet import Sheet, arguments, submissions
 from torch.utils._python_dispatch import _get_current_dispatch_mode, _pop_mode
 from torch.utils.flop_counter import FlopCounterMode
 
+from course import ROOT, notebooks
 from course.checks import Wrong, ps2_products
 from course.checks import ps2_flop_counter as ps2
 from course.checks.cases import SECRET
 from course.checks.question import Question, as_remote
+from course.grading.remedies import clear
 from course.specs import gpu
 
 SET = "ps2_flop_counter"
@@ -52,11 +54,7 @@ def test_the_reference_is_right_for_every_seed(seed, monkeypatch):
 
 def test_the_untouched_release_scores_nothing():
     """Stubs as the release has them: each check says so, and no check is right by accident."""
-    solution = re.compile(r"^( *)### BEGIN SOLUTION.*?### END SOLUTION", re.M | re.S)
-    stubs = {
-        cell_id: solution.sub(r"\1raise NotImplementedError()", SHEET.source(cell_id))
-        for cell_id in SHEET.ids("answer")
-    }
+    stubs = {cell_id: clear(SHEET.source(cell_id)) for cell_id in SHEET.ids("answer")}
     for wrap in (None, as_remote):
         outcome = SHEET.run(stubs, wrap=wrap)
         assert not outcome.right
@@ -187,7 +185,7 @@ def sizes(name):
 
 
 @pytest.mark.parametrize(
-    "name", ["linear", "mlp", "checkpointed_mlp", "bmm", "einsum", "conv", "attention"]
+    "name", ["linear", "mlp", "checkpointed_mlp", "bmm", "einsum", "conv", "convnet", "attention"]
 )
 def test_products_agree_with_pytorchs_counter_where_that_is_right(name):
     shapes = sizes(name)
@@ -244,13 +242,26 @@ def test_the_sizes_of_a_case_are_all_different():
 
 
 def test_numbers_in_the_questions_are_those_of_the_data_sheet():
-    from course import ROOT, notebooks
-
     path = ROOT / "solutions" / SET / f"{SET}.ipynb"
     text = {cell["id"]: cell["source"] for cell in notebooks.read(path)["cells"]}
     peak = f"{gpu('H100 SXM').peak('bf16') / 1e12:.1f}"
     assert f"{peak} TFLOP/s" in text["question-days"]
     assert f"{peak}e12" in text["training_days"]
+
+
+def test_the_end_table_is_explained_with_its_own_numbers():
+    shapes = {"batch": 2, "tokens": 64, "heads": 4, "dim": 128, "hidden": 512}
+    assert repr(shapes)[1:-1] in SHEET.source("table").replace("\n", " ").replace('"', "'")
+    *linear, scores, mix = ps2_products.products("block", shapes)
+    steps = [
+        ps2_products.forward_flops(part) + ps2_products.backward_flops(part)
+        for part in (linear, [scores, mix])
+    ]
+    path = ROOT / "solutions" / SET / f"{SET}.ipynb"
+    text = {cell["id"]: cell["source"] for cell in notebooks.read(path)["cells"]}["end-reveal"]
+    for number in (f"{steps[0]:,}", f"{sum(steps):,}", f"{steps[1] / sum(steps):.1%}"):
+        assert number.replace("%", " %") in text
+    assert f"{40 * steps[0] / sum(steps):.1f} %" in text
 
 
 def test_theory_answers():

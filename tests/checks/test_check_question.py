@@ -6,6 +6,7 @@ import sys
 import numpy as np
 import pytest
 import torch
+from torch.utils._python_dispatch import TorchDispatchMode, _get_current_dispatch_mode_stack
 
 from course.checks import Wrong
 from course.checks.question import Question, as_remote
@@ -29,7 +30,7 @@ def refused(ask, function, *args) -> str:
 def test_the_reply_is_compared(ask):
     reply = ask(lambda a, b: {"sum": a + b}, np.float64(1.0), [2][0])
     reply.gives({"sum": 3.0})
-    with pytest.raises(Wrong, match=r"double\(1.0, 2\)\['sum'\] is 3; expected 4"):
+    with pytest.raises(Wrong, match=r"double\(1.0, 2\)\['sum'\] is 3.0; expected 4"):
         reply.gives({"sum": 4})
 
 
@@ -193,3 +194,33 @@ def test_checks_without_tensors_do_not_import_torch():
         "assert 'torch' not in sys.modules"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_a_dispatch_mode_that_stays_on_is_told_and_switched_off(ask):
+    class Spy(TorchDispatchMode):
+        def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+            return func(*args, **(kwargs or {}))
+
+    def stays_on(a, b, fails=False):
+        Spy().__enter__()
+        Spy().__enter__()
+        if fails:
+            raise KeyError("b")
+        return a + b
+
+    for call, says in (
+        (stays_on, "left Spy, Spy switched on. The mode is on for good"),
+        (lambda a, b: stays_on(a, b, fails=True), "raised KeyError"),
+    ):
+        with pytest.raises(Wrong, match=says):
+            ask(call, 1, 2)
+        assert _get_current_dispatch_mode_stack() == []
+    with Spy() as outer:
+        ask(lambda a, b: a + b, 1, 2).gives(3)
+        assert _get_current_dispatch_mode_stack() == [outer]
+
+
+def test_what_a_question_says_of_every_exception():
+    question = Question("ps2", "double", lambda a: a + None)
+    with pytest.raises(Wrong, match=r"a function without a return gives.*\nNone may come through"):
+        question.ask(1, if_raises="None may come through.")
