@@ -16,9 +16,9 @@ HEADER = """\
 > **How to work on this problem set.** `python3 -m course start {name}` makes your own copy in `my/`
 > and opens it there; `python3 -m course check {name}` tells you which answers are right and why the
 > others are not. You write only in the cells that say so, and add cells of your own as you like.
->
-> This file is generated from `solutions/{name}/{name}.ipynb`, where the answers are explained:
-> change it there and run `python3 -m course release`.
+
+<!-- For authors: generated from solutions/{name}/{name}.ipynb. Change it there, then run
+python3 -m course release. -->
 """
 
 
