@@ -273,6 +273,8 @@ def test_what_lies_between_is_left_out():
     assert len(dots) == 3 * 31
     assert str(4096 * 1024 * 4) in words(figure)
     assert not any("line" in w for w in words(figure)[:-1] if "128" in w)
+    rows = access("two half rows")
+    assert len([line for line in rows.axes[0].lines if line.get_marker() == "."]) == 3
     near = access("stride 8")
     assert not [line for line in near.axes[0].lines if line.get_marker() == "."]
 
@@ -308,6 +310,13 @@ EACH = "Lanes 0 to 31 each load 4 bytes of x, "
 )
 def test_accesses_in_words(name, start):
     assert figures.describe_access(ACCESSES[name]).startswith(start)
+
+
+def test_long_names_are_shortened():
+    p = pattern([4 * i for i in LANES], array="a" * 80, file="C:\\me\\cell.py")
+    (line,) = [w for w in words(figures.access_pattern(p)) if w.startswith("the 32 lanes")]
+    assert re.search(r"of a{19}…a{20}  ·  cell\.py:7$", line)
+    assert "a" * 80 not in figures.describe_access(p)
 
 
 def test_irregular_places_are_listed():

@@ -1,13 +1,19 @@
 """One request of a warp, as a trace keeps it: which lane touches which bytes, sectors and banks."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import groupby, pairwise
 from typing import Any
 
+from course.figures.names import shorten
+
 #: Bytes: a word of a bank, the piece in which global memory moves, a line of the cache.
 WORD, SECTOR, LINE = 4, 32, 128
 LANES = BANKS = 32
+
+#: Letters of an array's or a file's name.
+_NAME = 40
 
 #: Lanes that shared memory serves together, where it is not the whole warp: by bytes for each lane.
 _TOGETHER = {8: 16, 16: 8}
@@ -112,8 +118,9 @@ def request(pattern: Mapping[str, Any], space: str, function: str) -> Request:
             f"{function}() expects 32 offsets, one for each lane, none negative and not all None, "
             f"and 1 to 32 bytes for each lane; it got {size} bytes and the offsets {offsets}."
         )
-    place = f"{pattern['file']}:{pattern['line']}" if pattern.get("file") else ""
-    return Request(starts, size, pattern["kind"], pattern.get("array", ""), place)
+    file = shorten(re.split(r"[\\/]", pattern.get("file", ""))[-1], _NAME)
+    place = f"{file}:{pattern['line']}" if file else ""
+    return Request(starts, size, pattern["kind"], shorten(pattern.get("array", ""), _NAME), place)
 
 
 # --------------------------------------------------------------------------------------- in words
