@@ -1,9 +1,21 @@
 """Notebooks from the files of tests/submissions, and their questions graded."""
 
+import json
+
 from course import notebooks
 from course.grading import repair, score
 from course.grading.cells import Blueprint
 from course.grading.engine import LIMITS, run_whole
+
+
+def put(path, notebook, **top):
+    """Write `notebook` to `path` as Jupyter does, with `top` in place of what stands around it."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    cells = [c | ({"outputs": [], "execution_count": None} if c["cell_type"] == "code" else {})
+             for c in notebook["cells"]]  # fmt: skip
+    whole = {"cells": cells, "metadata": notebooks.METADATA, "nbformat": 4, "nbformat_minor": 5}
+    path.write_text(json.dumps(whole | top), encoding="utf-8")
+    return path
 
 
 def hand_in(problem_set, replaced: dict[str, str]) -> dict:

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 import toy
-from test_intake import put
+from harness import put
 
 from course import ROOT, Problem
 from course.commands import lab

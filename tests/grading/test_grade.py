@@ -7,8 +7,8 @@ import os
 
 import harness
 import pytest
+from harness import put
 from sheet import submissions
-from test_intake import put
 
 from course import Problem, notebooks
 from course.grading import grade as module

@@ -6,21 +6,13 @@ import os
 import nbformat
 import pytest
 import toy
+from harness import put
 
 from course import notebooks
 from course.grading import intake
 from course.grading.repair import Unreadable
 
 needs_links = pytest.mark.skipif(os.name == "nt", reason="links need a privilege there")
-
-
-def put(path, notebook, **top):
-    path.parent.mkdir(parents=True, exist_ok=True)
-    cells = [c | ({"outputs": [], "execution_count": None} if c["cell_type"] == "code" else {})
-             for c in notebook["cells"]]  # fmt: skip
-    whole = {"cells": cells, "metadata": notebooks.METADATA, "nbformat": 4, "nbformat_minor": 5}
-    path.write_text(json.dumps(whole | top), encoding="utf-8")
-    return path
 
 
 @pytest.fixture

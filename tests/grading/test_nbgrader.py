@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 import toy
-from test_intake import put
+from harness import put
 
 from course import ROOT
 

@@ -78,7 +78,6 @@ def test_a_changed_question_is_noticed(tmp_path, toy_set):
     other = toy.make_course(tmp_path)
     other.release.parent.mkdir(parents=True)
     other.release.write_bytes(toy_set.release.read_bytes())
-    assert release.outdated(other) is None
     text = other.source.read_text(encoding="utf-8")
     other.source.write_text(text.replace("What is `ridge`?", "What was `ridge`?"), encoding="utf-8")
     assert "What was `ridge`?" in release.outdated(other)
@@ -138,7 +137,6 @@ def test_a_difference_is_named_with_what_mends_it(tmp_path, capsys, toy_set):
     assert "Mend it with: python3 -m course release" in said
     assert release.release(["to"], check=False, root=tmp_path) == 0
     assert other.release.read_bytes() == toy_set.release.read_bytes()
-    assert release.release([], check=True, root=tmp_path) == 0
 
 
 def test_json_is_utf8_without_escapes(toy_set):
