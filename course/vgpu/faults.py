@@ -338,13 +338,17 @@ class Decoder:
         self, site: SiteInfo, warp: np.void, lanes: tuple[int, ...], details: dict
     ) -> str:
         live = int(warp["live"])
-        missing = [lane for lane in range(32) if live >> lane & 1 and lane not in lanes]
+        threads = int(np.prod(self.block)) - 32 * int(warp["index"])
+        others = [lane for lane in range(min(threads, 32)) if lane not in lanes]
+        missing, where = [lane for lane in others if live >> lane & 1], "are elsewhere"
+        if not missing:
+            missing, where = others, "have ended without it"
         details["hint"] = (
             "__syncthreads() must be reached by all threads of the block: move it out of the if"
         )
         return (
             f"{len(lanes)} lanes of a warp of {self.kernel} are at a barrier while "
-            f"{len(missing)} others (lane {missing[0]} first) are elsewhere"
+            f"{len(missing)} others (lane {missing[0]} first) {where}"
         )
 
     def _say_barrier_count(

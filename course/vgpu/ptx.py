@@ -188,7 +188,7 @@ def parse(text: str) -> Module:
 class _Parser:
     def __init__(self, text: str) -> None:
         text = _COMMENT.sub(" ", text)
-        text = text.replace("\0", "")
+        text = text.replace("\0", "").replace(".reg.", ".reg .")
         self.tokens = _TOKEN.findall(_LINE_DIRECTIVE.sub(r"\1;", text))
         self.at = 0
         self.result = Module("", "", {}, {}, {})

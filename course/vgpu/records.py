@@ -249,6 +249,7 @@ class Warp(Struct):
     poisoned: u32
     budget: i32
     waiting: u32  # lanes that wait at a barrier
+    partial: u32  # whether they wait for other lanes of the warp before it counts them
     barrier: u32
     barrier_count: u32
     barrier_result: u32

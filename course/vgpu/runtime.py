@@ -40,6 +40,9 @@ def dispatch(w: ptr(Warp)) -> i32:
         w.mask = 0
         if w.live == 0:
             return ~i32(DONE)
+        if w.partial != 0:  # the others have ended without coming to the barrier
+            access.record_fault(w, DIVERGENT_BARRIER, w.fault_site, w.waiting)
+            return ~i32(FAULT)
         if w.waiting != 0:
             return ~i32(AT_BARRIER)
         return ~i32(YIELD)
@@ -126,6 +129,7 @@ def exit_lanes(w: ptr(Warp), lanes: u32) -> void:
     """End the threads in `lanes` that are active."""
     w.live = w.live & ~(w.mask & lanes)
     w.fast_allowed = 0
+    _open_warp_barriers(w)
 
 
 @native
@@ -137,6 +141,7 @@ def exit_some(w: ptr(Warp), lanes: u32, after: u32, block: u32) -> void:
         if active & ~lanes & (u32(1) << u32(lane)) != 0:
             w.pc[lane] = after
     w.convert = 2 * block + 1
+    _open_warp_barriers(w)
 
 
 @native
@@ -154,6 +159,14 @@ def sync_warp(w: ptr(Warp), site: u32, mask: u32, after: u32) -> void:
                 return
             w.sync_mask[lane] = members[lane]
     w.syncing = w.syncing | mask
+    _open_warp_barriers(w)
+
+
+@native
+def _open_warp_barriers(w: ptr(Warp)) -> void:
+    """Let lanes go on at whose ``__syncwarp`` all members have arrived or have ended."""
+    if w.syncing == 0:
+        return
     for lane in range(i32(LANES)):
         if w.syncing & (u32(1) << u32(lane)) != 0:
             group = w.sync_mask[lane]
@@ -272,6 +285,9 @@ def at_barrier(
 ) -> i32:
     """Arrive at a named barrier. `kind`: 0 wait, 1 arrive only, 2 wait and reduce.
 
+    The lanes of a warp may come one after the other, from a loop that some leave later. An aligned
+    barrier counts them when all are there; lanes that go elsewhere instead are a fault.
+
     Returns 1 if the warp has to wait.
     """
     c = ptr(Cta)(w.cta)
@@ -284,7 +300,11 @@ def at_barrier(
         return 0
     if mask != w.live:
         _leave_first(w, w.live & ~active)
-    if aligned != 0 and mask != w.live:
+    there = mask
+    if w.partial != 0:
+        there = mask | w.waiting
+    early = aligned != 0 and there != w.live
+    if early and (w.fast != 0 or kind == 1) or w.partial != 0 and w.fault_site != site:
         access.record_fault(w, DIVERGENT_BARRIER, site, mask)
         return 0
     leader = ctz(mask)
@@ -295,7 +315,7 @@ def at_barrier(
             if ptr(u32)(w.data)[lane] != number or ptr(u32)(w.data)[lane + 64] != count:
                 access.record_fault(w, BARRIER_COUNT, site, mask)
                 return 0
-    if number > 15 or count & 31 != 0:
+    if number > 15 or count & 31 != 0 or w.partial != 0 and w.barrier != number:
         access.record_fault(w, BARRIER_COUNT, site, mask)
         return 0
     if c.arrived[number] != 0 and c.expected[number] != count:
@@ -307,11 +327,14 @@ def at_barrier(
         _reduce_at_barrier(c, number, mask, lanes, how)
         w.barrier_count = how
     w.waiting = w.waiting | mask if kind != 1 else w.waiting
-    arrived = u32(popcount(mask))
+    w.barrier = number
+    w.partial = 1 if early else 0
+    if early:
+        return 0
+    arrived = u32(popcount(there))
     if aligned != 0 or w.waiting == w.live:
         arrived += 32 - u32(popcount(w.live))
     c.arrived[number] = c.arrived[number] + arrived
-    w.barrier = number
     watch.barrier_arrival(w, number)
     if kind == 1:
         return 0
@@ -327,6 +350,7 @@ def _leave_first(w: ptr(Warp), others: u32) -> void:
         bit = u32(1) << u32(lane)
         if ready & bit != 0 and exits[w.pc[lane]] != 0:
             w.live = w.live & ~bit
+    _open_warp_barriers(w)
 
 
 @native
@@ -366,7 +390,7 @@ def _open_barriers(c: ptr(Cta)) -> i32:
         opened += 1
         for k in range(launch.warps):
             w = _warp_at(c, k)
-            if w.waiting != 0 and w.barrier == number:
+            if w.waiting != 0 and w.partial == 0 and w.barrier == number:
                 w.waiting = 0
                 w.barrier_result = c.reduced[number]
                 watch.barrier_departure(w, number)
@@ -407,6 +431,7 @@ def _start_warp(c: ptr(Cta), k: u32, first_block: u32) -> void:
     w.fault = 0
     w.poisoned = 0
     w.waiting = 0
+    w.partial = 0
     w.syncing = 0
     w.prefer = 0
     w.resume = 0

@@ -236,3 +236,48 @@ def test_a_fault_leaves_the_device_usable():
         a = zeros(4)
         kernel[1, 1](a, 3)
         assert a[3] == 1
+
+
+def test_lanes_may_come_to_a_barrier_one_after_the_other(fast):
+    """No barrier stands in a branch here, but lane 0 is in its loop when the others arrive."""
+    source = """__global__ void k(float* a) {
+        __shared__ float s[64];
+        int i = threadIdx.x;
+        s[i] = a[i];
+        __syncthreads();
+        if (i % 32 == 0)
+            for (int n = 1; n < 32; n++) s[i] += s[i + n];
+        __syncthreads();
+        if (i == 0) a[0] = s[0] + s[32];
+    }"""
+    a = np.arange(64, dtype=np.float32)
+    assert launch(source, 1, 64, a, fast=fast) is None
+    assert a[0] == 64 * 63 / 2
+
+
+def test_two_barriers_in_two_branches(fast):
+    source = """__global__ void k(float* a) {
+        if (threadIdx.x < 7) {
+            a[threadIdx.x] = 1;
+            __syncthreads();
+        } else {
+            a[threadIdx.x] = 2;
+            __syncthreads();
+            a[threadIdx.x] = 3;
+        }
+    }"""
+    error = launch(source, 1, 64, zeros(64), fast=fast)
+    assert error.fault.kind == "divergent-barrier"
+
+
+def test_syncwarp_does_not_wait_for_lanes_that_have_ended(fast):
+    source = """__global__ void k(float* a) {
+        if (threadIdx.x < 3) {
+            a[threadIdx.x] = 1;
+            __syncwarp();
+            a[threadIdx.x] += 1;
+        }
+    }"""
+    a = zeros(32)
+    assert launch(source, 1, 32, a, fast=fast) is None
+    assert a[:3].tolist() == [2, 2, 2]
