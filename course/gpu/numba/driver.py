@@ -1,9 +1,9 @@
 # ruff: noqa: D102 - NVIDIA documents what these functions do
 """The CUDA driver's functions, as far as numba-cuda calls them, for the virtual GPU.
 
-A method here is a function of the driver's C interface under its own name ("CUDA Driver API"). Nothing is asynchronous: when a call returns, its work is
-done, so streams have an order of their own and waiting never takes time. Handles are plain
-integers in the types of cuda.bindings.
+A method here is a function of the driver's C interface under its own name ("CUDA Driver API").
+Nothing is asynchronous: when a call returns, its work is done, so streams have an order of their
+own and waiting never takes time. Handles are plain integers in the types of cuda.bindings.
 """
 
 import ctypes
@@ -93,6 +93,9 @@ class Driver:
 
     def cuDeviceCanAccessPeer(self, device: int, peer: Any) -> int:
         return 0
+
+    def cuDevicePrimaryCtxRetain(self, device: int) -> Any:
+        return CONTEXT
 
     def cuDevicePrimaryCtxRelease(self, device: int) -> None: ...
 

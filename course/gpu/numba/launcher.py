@@ -1,24 +1,19 @@
 """The launch: what numba hands to the driver, to the virtual GPU."""
 
-import ast
 import ctypes
-import functools
-import inspect
-import linecache
-import re
-import textwrap
 import threading
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from course import vgpu
 from course.gpu import devices, virtual_device
+from course.gpu.devices import Array, Scalar
 from course.gpu.errors import KernelFault, LaunchError
-from course.gpu.numba import linker, occupancy
+from course.gpu.numba import linker, messages, occupancy, places
 from course.gpu.numba.memory import Memory, NotAllocated
+from course.gpu.numba.places import Place
 
 #: The dispatcher whose kernel this thread launches; numba does not pass it down to the driver.
 calling = threading.local()
@@ -31,31 +26,6 @@ class Config(NamedTuple):
     block: tuple[int, int, int]
     shmem_size: int
     is_cooperative: bool
-
-
-@dataclass(frozen=True)
-class _Place:
-    """Where an array stands among a kernel's parameters: at `data` its address, then its shape.
-
-    Attributes
-    ----------
-    name : str
-        Of the argument.
-    data : int
-        Number of the parameter.
-    dtype : numpy.dtype
-        Of its elements.
-    ndim : int
-        Length of its shape.
-    dense : bool
-        Whether its elements lie in C order without gaps.
-    """
-
-    name: str
-    data: int
-    dtype: np.dtype
-    ndim: int
-    dense: bool
 
 
 class Launcher:
@@ -84,45 +54,53 @@ class Launcher:
             The launch exceeds a limit, or uses what the virtual GPU does not run.
         """
         dispatcher = getattr(calling, "dispatcher", None)
-        target = _target()
-        if config.is_cooperative:
-            _check_cooperative(kernel, config)
+        if kernel.places is None:
+            kernel.places = places.find(dispatcher, kernel.name, len(arguments))
         with self._memory.lock, self._memory.mapped():
-            self._name(_places(dispatcher, kernel.name, len(arguments)), arguments)
+            self._name(kernel.places, arguments)
             try:
-                with virtual_device.refusals():
-                    program = kernel.image.program()
-                    target.run(
-                        self._machine, program, kernel.name, config.grid, config.block,
-                        _pack(program, kernel.name, arguments), config.shmem_size,
-                        config.is_cooperative,
-                    )  # fmt: skip
+                if config.is_cooperative:
+                    _check_cooperative(kernel, config)
+                self._run(kernel, config, arguments)
             except KernelFault as fault:
-                raise _told(fault, kernel, dispatcher) from None
+                told = messages.told(fault, kernel.name, kernel.image.ptx, dispatcher)
+                raise told from None
             except LaunchError as refusal:
-                shown = str(refusal).replace(kernel.name, _shown(kernel, dispatcher))
-                raise LaunchError(shown) from None
+                name = messages.shown(kernel.name, dispatcher)
+                raise LaunchError(str(refusal).replace(kernel.name, name)) from None
 
-    def _name(self, places: Sequence[_Place], arguments: Sequence[Any]) -> None:
+    def _run(self, kernel: linker.Kernel, config: Config, arguments: Sequence[Any]) -> None:
+        target = devices.device()
+        if target.kind == "cuda":  # numba was adapted when COURSE_DEVICE said so
+            target = virtual_device.current()
+        if not isinstance(target, virtual_device.VirtualDevice):
+            buffers = plain(kernel.slots, kernel.places, arguments, self._bytes)
+            target.launch(
+                kernel.image.ptx, kernel.name, config.grid, config.block, config.shmem_size,
+                buffers, config.is_cooperative,
+            )  # fmt: skip
+            return
+        with virtual_device.refusals():
+            target.run(
+                self._machine, kernel.image.program(), kernel.name, config.grid, config.block,
+                pack(kernel.slots, arguments), config.shmem_size, config.is_cooperative,
+            )  # fmt: skip
+
+    def _name(self, known: Sequence[Place], arguments: Sequence[Any]) -> None:
         """Call the arrays in memory what the kernel calls them."""
-        for place in reversed(places):  # of two names for one array the first remains
+        for place in reversed(known):  # of two names for one array the first remains
             address = int(arguments[place.data])
-            shape = tuple(arguments[place.data + 1 : place.data + 1 + place.ndim])
-            if not place.dense:
-                shape = (int(np.prod(shape)),)
-            name = place.name
+            name, shape = place.name, place.shape(arguments)
             try:
                 begin, size = self._memory.extent(address)
-            except NotAllocated:  # an empty array, or another library's
+            except NotAllocated:  # an empty array
                 continue
             if begin != address:
                 name, shape = f"base of {name}", (size // place.dtype.itemsize,)
             self._memory.name(begin, name, place.dtype, shape)
 
-
-def _target() -> virtual_device.VirtualDevice:
-    target = devices.device()
-    return target if isinstance(target, virtual_device.VirtualDevice) else virtual_device.current()
+    def _bytes(self, address: int, size: int) -> np.ndarray:
+        return self._memory.arena.read(address, size)
 
 
 def _check_cooperative(kernel: linker.Kernel, config: Config) -> None:
@@ -134,119 +112,57 @@ def _check_cooperative(kernel: linker.Kernel, config: Config) -> None:
     each = occupancy.blocks(threads, usage.registers, usage.shared + config.shmem_size)
     if blocks > each * occupancy.MULTIPROCESSORS:
         raise LaunchError(
-            f"{_shown(kernel, None)} waits for the whole grid, so all its blocks must run at once. "
-            f"The grid has {blocks}, and the GPU holds {each * occupancy.MULTIPROCESSORS} of them."
+            f"{kernel.name} waits for the whole grid, so all its blocks must run at once. The grid "
+            f"has {blocks}, and the GPU holds {each * occupancy.MULTIPROCESSORS} of them."
         )
 
 
-# --- parameters -----------------------------------------------------------------------------------
-
-
-def _pack(program: vgpu.Program, entry: str, arguments: Sequence[Any]) -> bytes:
-    """Lay the parameters out as the kernel declares them."""
-    function = program.module.functions[entry]
-    raw = bytearray(function.param_bytes)
-    for place, argument in zip(function.params, arguments, strict=True):
-        if isinstance(argument, ctypes._SimpleCData):
-            data = bytes(argument)
-        else:
-            data = (int(argument) & ((1 << 8 * place.size) - 1)).to_bytes(place.size, "little")
-        raw[place.offset : place.offset + len(data)] = data
+def pack(slots: Sequence[linker.Slot], arguments: Sequence[Any]) -> bytes:
+    """Lay the parameters of a launch out as the kernel declares them."""
+    raw = bytearray(slots[-1].offset + slots[-1].size if slots else 0)
+    for slot, argument in zip(slots, arguments, strict=True):
+        raw[slot.offset : slot.offset + slot.size] = _bytes_of(argument, slot.size)
     return bytes(raw)
 
 
-@functools.lru_cache(maxsize=256)
-def _places(dispatcher: Any, entry: str, count: int) -> tuple[_Place, ...]:
-    """Return where arrays stand among the `count` parameters of a kernel."""
-    overloads = dispatcher.overloads.values() if dispatcher else ()
-    compiled = next((k for k in overloads if k.entry_name == entry), None)
-    if compiled is None:
-        return ()
-    places: list[_Place] = []
-    used = 0
-    names = inspect.signature(dispatcher.py_func).parameters
-    for name, kind in zip(names, compiled.argument_types, strict=False):
-        used = _walk(kind, name, used, places)
-    return tuple(places) if used == count else ()  # extensions of numba may add parameters
+def plain(
+    slots: Sequence[linker.Slot],
+    known: Sequence[Place],
+    arguments: Sequence[Any],
+    read: Callable[[int, int], np.ndarray],
+) -> list[Scalar | Array]:
+    """Return the parameters of a launch as plain data, for devices with memory of their own.
 
-
-def _walk(kind: Any, name: str, used: int, places: list[_Place]) -> int:
-    """Add the arrays of an argument that starts at parameter `used`; return where it ends.
-
-    The order is that of ``_Kernel._prepare_args`` in numba-cuda.
+    Parameters
+    ----------
+    slots : sequence of linker.Slot
+        The kernel's parameters.
+    known : sequence of Place
+        Which of them are arrays.
+    arguments : sequence
+        Their values.
+    read : callable
+        Returns the bytes from an address on, as a view that results can be written to.
     """
-    from numba.cuda import types
-    from numba.cuda.np.numpy_support import as_dtype
-
-    if isinstance(kind, types.Array):
-        # meminfo, parent, number of elements, bytes of one, address, shape, strides
-        dtype = np.dtype(as_dtype(kind.dtype))
-        places.append(_Place(name, used + 4, dtype, kind.ndim, kind.layout == "C"))
-        return used + 5 + 2 * kind.ndim
-    if isinstance(kind, types.Record):
-        places.append(_Place(name, used, np.dtype(as_dtype(kind)), 0, True))
-        return used + 1
-    if isinstance(kind, types.BaseTuple):
-        for number, part in enumerate(kind):
-            used = _walk(part, f"{name}[{number}]", used, places)
-        return used
-    return used + (2 if isinstance(kind, types.Complex) else 1)
-
-
-# --- messages -------------------------------------------------------------------------------------
-
-
-def _told(fault: KernelFault, kernel: linker.Kernel, dispatcher: Any) -> KernelFault:
-    """Return a fault with the lines of Python, and the names that the program has for things."""
-    plain = fault.fault
-    sources = {file: linecache.getlines(file) for file in _files(plain)}
-    report = plain.report(sources).replace(kernel.name, _shown(kernel, dispatcher))
-    for symbol, name in _shared_names(kernel.image.ptx, dispatcher).items():
-        report = re.sub(rf"{symbol}\b", name, report)
-    return KernelFault(plain, report)
-
-
-def _files(fault: vgpu.Fault) -> Iterator[str]:
-    for place in (fault.place, fault.other):
-        if place:
-            yield place.file
-            yield from (caller.file for caller in place.callers)
-    for other in fault.others:
-        yield from _files(other)
-
-
-def _shown(kernel: linker.Kernel, dispatcher: Any) -> str:
-    """Return the kernel's name in Python."""
-    if dispatcher:
-        return dispatcher.py_func.__name__
-    names = re.findall(r"(?<=\d)[A-Za-z_]\w*", kernel.name)
-    return names[-1] if names else kernel.name
-
-
-def _shared_names(ptx: str, dispatcher: Any) -> dict[str, str]:
-    """Return what the program calls its shared arrays, by their names in PTX.
-
-    numba numbers them as it meets them. If there are as many in PTX as assignments of
-    ``shared.array`` in the kernel, they are these; otherwise nobody knows.
-    """
-    symbols = sorted(set(re.findall(r"\b_cudapy_smem_\d+\b", ptx)), key=lambda s: int(s[13:]))
-    names = _assigned_shared(dispatcher.py_func) if dispatcher else []
-    if len(names) != len(symbols):
-        names = ["array"] * len(symbols)
-    return dict(zip(symbols, names, strict=True))
-
-
-def _assigned_shared(function: Any) -> list[str]:
-    try:
-        tree = ast.parse(textwrap.dedent(inspect.getsource(function)))
-    except (OSError, TypeError, SyntaxError):
-        return []
-    found = [
-        (node.lineno, node.targets[0].id)
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Assign)
-        and isinstance(node.targets[0], ast.Name)
-        and isinstance(node.value, ast.Call)
-        and ast.unparse(node.value.func).endswith("shared.array")
+    buffers: list[Scalar | Array] = [
+        Scalar(_bytes_of(argument, slot.size))
+        for slot, argument in zip(slots, arguments, strict=True)
     ]
-    return [name for _, name in sorted(found)]
+    for place in known:
+        begin, end = place.extent(arguments)
+        if begin != arguments[place.data]:
+            raise LaunchError(
+                f"{place.name} runs backwards in memory (a negative stride), and such an array "
+                "cannot be sent to another device. Copy it first."
+            )
+        data = read(begin, end - begin)
+        if place.dense:
+            data = data.view(place.dtype).reshape(place.shape(arguments))
+        buffers[place.data] = Array(data, True, place.name)
+    return buffers
+
+
+def _bytes_of(argument: Any, size: int) -> bytes:
+    if isinstance(argument, ctypes._SimpleCData):
+        return bytes(argument)
+    return (int(argument) & ((1 << 8 * size) - 1)).to_bytes(size, "little")

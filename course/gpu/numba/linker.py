@@ -1,20 +1,22 @@
 """Object code to PTX, and PTX to what `cuModuleLoad` would return.
 
 A GPU runs machine code, and numba's linker makes it; the virtual GPU runs PTX. So here the inputs
-become one PTX text: LTO-IR (what numba compiles when something is to be linked, such as CUDA C++
-behind float16 functions) goes through nvJitLink, which optimises it as for a GPU, and PTX is put
-behind it.
+become one PTX text: what numba compiled, and what is linked to it, such as the CUDA C++ behind
+float16 functions. LTO-IR goes through nvJitLink, which optimises it as for a GPU.
 """
 
+import dataclasses
 import functools
+import re
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cuda.core import Linker, LinkerOptions, ObjectCode
 
 from course import vgpu
-from course.gpu import resources
+from course.gpu import resources, virtual_device
 from course.gpu.numba import occupancy, ptx_text
+from course.gpu.numba.places import Place
 
 if TYPE_CHECKING:
     from course.gpu.numba.driver import Driver
@@ -61,10 +63,18 @@ def link(objects: Sequence[ObjectCode], most_registers: int | None, lineinfo: bo
     return ObjectCode.from_ptx(text.encode())
 
 
+def has_no_ptx(code: Any) -> bool:
+    """Say whether what is to be linked, a path or a `LinkableCode`, is neither source nor PTX."""
+    kind = code.rsplit(".", 1)[-1] if isinstance(code, str) else type(code).__name__
+    return kind not in ("cu", "ptx", "CUSource", "PTXSource")
+
+
 def assemble(ptx: str) -> tuple[bytes, str]:
     """Return the machine code that a GPU would run, and the assembler's report."""
     options = LinkerOptions(arch=_ARCH, ptxas_options=["-v"])
-    linker = Linker(ObjectCode.from_ptx(ptx.encode()), options=options)
+    # nvJitLink demands the names of inlined functions, which stand in a section that may be gone
+    plain = re.sub(r"^(\s*\.loc\s+\d+\s+\d+\s+\d+)[^\n]*", r"\1", ptx, flags=re.M)
+    linker = Linker(ObjectCode.from_ptx(plain.encode()), options=options)
     cubin = bytes(linker.link("cubin").code)
     return cubin, linker.get_info_log()
 
@@ -94,7 +104,7 @@ class Image:
         return self._kernels[name]
 
     def program(self) -> vgpu.Program:
-        """Return it as what the virtual GPU runs, with names from the source."""
+        """Return it as what the virtual GPU runs."""
         if self._program is None:
             self._program = vgpu.Program(self.ptx)
         return self._program
@@ -111,16 +121,50 @@ class Image:
     def usage(self, entry: str) -> resources.Usage:
         """Return what a kernel would need on a real GPU."""
         cubin, log = self._assembled
-        return resources.read(log, cubin, {entry: entry})[entry]
+        usage = resources.read(log, cubin, {entry: entry})[entry]
+        # shared arrays of numba are visible to a linker, so the assembler leaves them out
+        return dataclasses.replace(usage, shared=max(usage.shared, self._shared()))
+
+    def _shared(self) -> int:
+        size = 0
+        for variable in self.program().module.variables.values():
+            if variable.space == "shared" and not variable.external:
+                size = -(-size // variable.align) * variable.align + variable.size
+        return size
+
+
+class Slot(NamedTuple):
+    """Where a parameter lies in the parameter block, in bytes."""
+
+    offset: int
+    size: int
 
 
 class Kernel:
-    """A kernel of an image, as `cuda.core.Kernel` would be."""
+    """A kernel of an image, as `cuda.core.Kernel` would be.
+
+    Attributes
+    ----------
+    image : Image
+        Where it comes from.
+    name : str
+        In PTX.
+    places : tuple of Place or None
+        Which of its parameters are arrays, once it has been launched.
+    """
 
     def __init__(self, image: Image, name: str) -> None:
         self.image = image
         self.name = name
         self.handle = self
+        self.places: tuple[Place, ...] | None = None
+
+    @functools.cached_property
+    def slots(self) -> tuple[Slot, ...]:
+        """Its parameters."""
+        with virtual_device.refusals():
+            function = self.image.program().module.functions[self.name]
+        return tuple(Slot(p.offset, p.size) for p in function.params)
 
     @functools.cached_property
     def usage(self) -> resources.Usage:

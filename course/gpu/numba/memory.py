@@ -1,7 +1,6 @@
 """Device memory as the CUDA driver hands it out, in the virtual GPU's memory."""
 
 import ctypes
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -34,12 +33,12 @@ class Memory:
     arena : vgpu.Arena
         The memory of the virtual GPU.
     lock : threading.RLock
-        Held by whoever uses the arena: it moves when it grows.
+        The arena's: its bytes move when it grows.
     """
 
     def __init__(self, arena: vgpu.Arena) -> None:
         self.arena = arena
-        self.lock = threading.RLock()
+        self.lock = arena.lock
         self._hosts: dict[int, np.ndarray] = {}  # pinned host memory, by address
         self._twins: dict[int, _Twin] = {}  # mapped memory, by host address
 

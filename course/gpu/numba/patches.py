@@ -9,7 +9,9 @@ import functools
 import importlib
 import operator
 import os
+import re
 import sys
+import warnings
 import weakref
 from importlib import metadata
 from pathlib import Path
@@ -31,11 +33,14 @@ _NEEDED = {
         "CudaPythonModule", "CudaPythonFunction", "FuncAttr", "Function", "ManagedMemory",
     ),
     "cudadrv.devicearray": (
-        "_to_strided_memory_view", "_StridedLayoutShim", "errmsg_contiguous_buffer",
+        "_to_strided_memory_view", "_make_strided_memory_view", "_StridedLayoutShim",
+        "errmsg_contiguous_buffer",
     ),
     "cudadrv.libs": ("get_cudalib",),
     "cudadrv.nvrtc": ("Program",),
-    "codegen": ("CUDACodeLibrary.get_cubin", "get_cudalib", "run_nvdisasm"),
+    "codegen": (
+        "CUDACodeLibrary.get_cubin", "CUDACodeLibrary.get_ltoir", "get_cudalib", "run_nvdisasm",
+    ),
     "dispatcher": ("launch", "LaunchConfig", "compile_cuda", "CUDADispatcher.call"),
     "memory_management.nrt": ("launch", "LaunchConfig"),
     "core.config": ("CUDA_LOW_OCCUPANCY_WARNINGS", "CUDA_WARN_ON_IMPLICIT_COPY"),
@@ -215,6 +220,7 @@ class _Patches:
             return on_device, True
 
         devicearray._to_strided_memory_view = to_strided_memory_view
+        devicearray._make_strided_memory_view = stand_ins.HostArray
 
     def launch(self) -> None:
         """Replace what numba launches with: compiled functions of cuda.core again."""
@@ -248,15 +254,30 @@ class _Patches:
         get_cubin = codegen.CUDACodeLibrary.get_cubin
 
         @functools.wraps(get_cubin)
-        def without_detour(self: Any, cc: Any = None) -> Any:
-            # numba has made PTX already: going through LTO-IR costs time if nothing is to be linked
-            lto, self._lto = self._lto, self._lto and bool(self._linking_files)
+        def through_ptx(self: Any, cc: Any = None) -> Any:
+            # numba has made PTX already. LTO-IR, its usual way, takes longer, and nvJitLink often
+            # refuses it with source lines ("broken module")
+            lto, self._lto = self._lto, any(map(linker.has_no_ptx, self._linking_files))
             try:
                 return get_cubin(self, cc)
             finally:
                 self._lto = lto
 
-        codegen.CUDACodeLibrary.get_cubin = without_detour
+        codegen.CUDACodeLibrary.get_cubin = through_ptx
+
+        get_ltoir = codegen.CUDACodeLibrary.get_ltoir
+
+        @functools.wraps(get_ltoir)
+        def with_flags_of_nvrtc(self: Any, cc: Any = None) -> Any:
+            # code with source lines from numba and from NVRTC is linked only if both demand the
+            # same version of debugging information in the same way (1: anything else is an error)
+            self._llvm_strs = [
+                re.sub(r'i32 2, !"(Debug Info|Dwarf) Version"', r'i32 1, !"\1 Version"', text)
+                for text in self.llvm_strs
+            ]
+            return get_ltoir(self, cc)
+
+        codegen.CUDACodeLibrary.get_ltoir = with_flags_of_nvrtc
 
         find = libs.get_cudalib
 
@@ -278,21 +299,17 @@ class _Patches:
         codegen.run_nvdisasm = run_nvdisasm
 
     def load_ptx(self) -> None:
-        """Load code, and say what a kernel needs: the driver's work, which cuda.core asks it for."""
+        """Load code and say what a kernel needs, which cuda.core asks the driver for."""
         from numba.cuda.cudadrv import driver
 
         from course.gpu.numba import linker
 
-        def load_module_image(
-            context: Any, code: Any, setup: Any = None, teardown: Any = None
-        ) -> Any:
+        def load_module_image(context: Any, code: Any, *callbacks: Any) -> Any:
             if code.code_type != "ptx":
                 code = linker.link([code], None, True)
             image = linker.Image(bytes(code.code).decode().strip("\0"), self.machine, self.driver)
             finalizer = driver._module_finalizer(context, image)
-            return driver.CudaPythonModule(
-                weakref.proxy(context), image, finalizer, setup, teardown
-            )
+            return driver.CudaPythonModule(weakref.proxy(context), image, finalizer, *callbacks)
 
         driver.load_module_image = load_module_image
 
@@ -316,8 +333,9 @@ class _Patches:
         driver.Function = Function
 
     def know_lines_and_names(self) -> None:
-        """Keep source lines, which numba leaves out by default, and the kernel's names for messages."""
+        """Keep source lines, which numba leaves out by default, and names, for messages."""
         from numba.cuda import dispatcher
+        from numba.cuda.core import errors
 
         from course.gpu.numba import launcher
 
@@ -327,8 +345,11 @@ class _Patches:
         def with_lines(
             *arguments: Any, debug: bool = False, lineinfo: bool = False, **rest: Any
         ) -> Any:
-            lineinfo = lineinfo or not debug  # full debugging information has the lines too
-            return compile_cuda(*arguments, debug=debug, lineinfo=lineinfo, **rest)
+            if debug or lineinfo:  # full debugging information has the lines too
+                return compile_cuda(*arguments, debug=debug, lineinfo=lineinfo, **rest)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", errors.NumbaDebugInfoWarning)  # nobody asked for it
+                return compile_cuda(*arguments, debug=False, lineinfo=True, **rest)
 
         dispatcher.compile_cuda = with_lines
 
@@ -346,7 +367,7 @@ class _Patches:
         dispatcher.CUDADispatcher.call = noted
 
     def be_quiet(self) -> None:
-        """Switch off two warnings: a small grid and a copy cost nothing here of what they warn of."""
+        """Switch off two warnings: here a small grid and a copy do not cost what they warn of."""
         from numba.cuda.core import config
 
         config.CUDA_LOW_OCCUPANCY_WARNINGS = 0

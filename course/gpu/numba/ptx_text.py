@@ -9,9 +9,7 @@ _FILE = re.compile(r'^([ \t]*\.file\s+)(\d+)(\s+"(?:[^"\\]|\\.)*")[^\n]*', re.M)
 _LOC = re.compile(r"^([ \t]*\.loc\s+)(\d+)([^\n]*)", re.M)
 _INLINED = re.compile(r"(inlined_at\s+)(\d+)")
 _FUNCTION = re.compile(r"\.func\b\s*(?:\([^)]*\)\s*)?([\w$]+)\s*(?:\([^)]*\))?[^;{]*([;{])")
-_DECLARATION = re.compile(
-    r"\.(?:extern|visible|weak)\s+\.func\s*(?:\([^)]*\)\s*)?([\w$]+)\s*(?:\([^)]*\))?[^;{]*;"
-)
+_EXTERN = re.compile(r"\.extern\s+(\.func\s*(?:\([^)]*\)\s*)?([\w$]+)\s*(?:\([^)]*\))?[^;{]*;)")
 _PRIVATE = re.compile(
     r"^[ \t]*\.(?:global|const|shared)\b[^;={\n]*?([\w$]+)\s*(?:\[[^\]]*\]\s*)*[;=]", re.M
 )
@@ -31,7 +29,7 @@ def join(modules: Sequence[str]) -> str:
         files += count
     whole = "\n".join(texts)
     defined = {name for name, end in _FUNCTION.findall(whole) if end == "{"}
-    return _DECLARATION.sub(lambda found: "" if found[1] in defined else found[0], whole) + "\n"
+    return _EXTERN.sub(lambda f: f".visible {f[1]}" if f[2] in defined else f[0], whole) + "\n"
 
 
 def _with_files_from(text: str, first: int) -> tuple[str, int]:

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from cuda.bindings import nvrtc
 from cuda.core import ObjectCode, Program
+from cuda.core._utils.cuda_utils import NVRTCError
 
 from course.gpu.numba import driver
 from course.gpu.numba.memory import Memory
@@ -58,27 +59,39 @@ class CompilesToPtx(Program):
         super().__init__(code, code_type, options)
         self._input = code, options
 
-    def compile(self, target_type: str, *arguments: Any, **keywords: Any) -> ObjectCode:
+    def compile(
+        self, target_type: str, *arguments: Any, logs: Any = None, **keywords: Any
+    ) -> ObjectCode:
         """Compile to PTX here, to everything else as `cuda.core` does."""
         if target_type != "ptx":
-            return super().compile(target_type, *arguments, **keywords)
+            return super().compile(target_type, *arguments, logs=logs, **keywords)
         code, options = self._input
         flags = options.as_bytes("nvrtc")
         _, program = nvrtc.nvrtcCreateProgram(code.encode(), options.name.encode(), 0, [], [])
         try:
             (status,) = nvrtc.nvrtcCompileProgram(program, len(flags), flags)
+            log = _text("ProgramLog", program)
             if int(status):
-                raise RuntimeError(f"NVRTC failed: {_text(nvrtc, 'ProgramLog', program)}")
-            return ObjectCode.from_ptx(_text(nvrtc, "PTX", program).encode(), name=options.name)
+                raise NVRTCError(f"{status.name}, compilation log:\n\n{log}")
+            if log and logs:
+                logs.write(log)
+            return ObjectCode.from_ptx(_text("PTX", program).encode(), name=options.name)
         finally:
             nvrtc.nvrtcDestroyProgram(program)
 
 
-def _text(nvrtc: Any, what: str, program: Any) -> str:
+def _text(what: str, program: Any) -> str:
     _, size = getattr(nvrtc, f"nvrtcGet{what}Size")(program)
     buffer = b" " * size
     getattr(nvrtc, f"nvrtcGet{what}")(program, buffer)
     return buffer.rstrip(b"\0 ").decode(errors="replace")
+
+
+class HostArray:
+    """Where a host array (or a record) lies, as `cuda.core.StridedMemoryView`."""
+
+    def __init__(self, array: Any, *, stream_ptr: Any) -> None:
+        self.ptr = array.__array_interface__["data"][0]
 
 
 class DeviceCopy:

@@ -1,0 +1,149 @@
+"""Run the CUDA tests that come with numba-cuda on the virtual GPU, and say what becomes of them.
+
+    python tests/numba/upstream.py                 # all, some ten minutes
+    python tests/numba/upstream.py test_atomics    # one file
+    python tests/numba/upstream.py --failed        # with the errors of what failed
+
+Each file runs in a process of its own, with a limit for every test and for the file. Many of the
+tests read assembler with the package filecheck: `pip install filecheck` first, or they count as
+not applicable.
+"""
+
+import argparse
+import collections
+import concurrent.futures
+import importlib.util
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+HERE = Path(__file__).parent
+SECONDS = 900  # for a file
+
+#: pytest would give numba's files other module names than they have.
+SHIM = """import importlib
+_tests = importlib.import_module("{}")
+globals().update(
+    {{n: v for n, v in vars(_tests).items() if getattr(v, "__module__", "") == _tests.__name__}}
+)
+"""
+
+#: Folders of tests without CUDA kernels, or that only the simulator or a benchmark runs.
+SKIPPED_FOLDERS = {"cudasim", "benchmarks", "nocuda", "core"}
+
+#: Why a test that fails does not apply here: a pattern for its name or its error, and the reason.
+REASONS: list[tuple[str, str]] = []
+
+
+def main() -> int:
+    """Run what the command line asks for, and print a table."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("names", nargs="*", help="files, such as test_atomics")
+    parser.add_argument("--failed", action="store_true", help="show errors")
+    parser.add_argument("--json", type=Path, help="write the outcome of every test")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count())
+    options = parser.parse_args()
+    files = _files(options.names)
+    records = []
+    with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
+        for file, found in zip(files, pool.map(_run, files), strict=True):
+            records += found
+            counts = collections.Counter(r["outcome"] for r in found)
+            print(f"{file.parent.name}/{file.stem}: {dict(counts)}", file=sys.stderr)
+    for record in records:
+        _judge(record)
+    if options.json:
+        options.json.write_text(json.dumps(records, indent=1), encoding="utf-8")
+    _report(records, options.failed)
+    return any(r["outcome"] == "failed" for r in records)
+
+
+def _files(names: list[str]) -> list[Path]:
+    spec = importlib.util.find_spec("numba_cuda")
+    folder = Path(spec.submodule_search_locations[0], "numba", "cuda", "tests")
+    files = [
+        file
+        for file in sorted(folder.rglob("test_*.py"))
+        if not SKIPPED_FOLDERS & set(file.relative_to(folder).parts)
+    ]
+    return [f for f in files if f.stem in names] if names else files
+
+
+def _run(file: Path) -> list[dict]:
+    """Run one file and return a record for each of its tests."""
+    with tempfile.TemporaryDirectory() as folder:
+        log = Path(folder, "log")
+        environment = os.environ | {
+            "COURSE_DEVICE": "virtual",
+            "UPSTREAM_LOG": str(log),
+            "PYTHONPATH": os.pathsep.join([str(HERE), os.environ.get("PYTHONPATH", "")]),
+            "OMP_NUM_THREADS": "1",
+            "NUMBA_CACHE_DIR": folder,
+        }
+        module = ".".join(file.parts[file.parts.index("numba_cuda") + 1 :]).removesuffix(".py")
+        shim = Path(folder, file.name)
+        shim.write_text(SHIM.format(module), encoding="utf-8")
+        command = [
+            sys.executable, "-m", "pytest", "-q", "-p", "upstream_plugin", "-p", "no:cacheprovider",
+            "--rootdir", folder, "-o", "addopts=", "--tb=short", str(shim),
+        ]  # fmt: skip
+        end = ""
+        try:
+            done = subprocess.run(
+                command,
+                env=environment,
+                cwd=folder,
+                timeout=SECONDS,
+                capture_output=True,
+                text=True,
+            )
+            said = done.stdout[-500:] + done.stderr[-500:]
+            end = f"the process ended with {done.returncode}: {said}"
+        except subprocess.TimeoutExpired:
+            end = f"the file did not end within {SECONDS} s"
+        lines = log.read_text(encoding="utf-8").splitlines() if log.exists() else []
+    records: dict[str, dict] = {}
+    for record in map(json.loads, lines):
+        if records.get(record["test"], {}).get("outcome") != "failed":
+            records[record["test"]] = record
+    if not records:
+        records[module] = {"test": module, "outcome": "failed", "text": end, "error": "no test ran"}
+    for record in records.values():
+        record["test"] = f"{file.parent.name}/{record['test']}"
+        if record["outcome"] == "started":
+            record |= {"outcome": "failed", "text": end, "error": end.splitlines()[0]}
+    return list(records.values())
+
+
+def _judge(record: dict) -> None:
+    """Say why a test that did not pass does not apply, if it does not."""
+    if record["outcome"] == "skipped":
+        record["why"] = f"numba skips it: {record['text'].removeprefix('Skipped: ')}"
+    if record["outcome"] == "failed":
+        where = f"{record['test']}\n{record['text']}"
+        record["why"] = next((why for pattern, why in REASONS if re.search(pattern, where)), "")
+        if record["why"]:
+            record["outcome"] = "skipped"
+
+
+def _report(records: list[dict], errors: bool) -> None:
+    groups = collections.Counter(r["why"] for r in records if r["outcome"] == "skipped")
+    counts = collections.Counter(r["outcome"] for r in records)
+    print(f"passed          {counts['passed']:5}")
+    print(f"not applicable  {counts['skipped']:5}")
+    for why, count in groups.most_common():
+        print(f"                {count:5}  {why}")
+    print(f"failed          {counts['failed']:5}")
+    for record in records:
+        if record["outcome"] == "failed":
+            print(f"  {record['test']}\n      {record['error']}")
+            if errors:
+                print(record["text"])
+
+
+if __name__ == "__main__":
+    sys.exit(main())
