@@ -180,12 +180,19 @@ def device() -> Device:
     )
 
 
+#: What launches by itself and has to follow `use`: each is entered with the chosen device.
+followers: list[Callable[[Device], contextlib.AbstractContextManager]] = []
+
+
 @contextlib.contextmanager
 def use(chosen: Device) -> Iterator[Device]:
     """Run every launch inside the ``with`` on `chosen`."""
     global _chosen
     before, _chosen = _chosen, chosen
     try:
-        yield chosen
+        with contextlib.ExitStack() as stack:
+            for follow in followers:
+                stack.enter_context(follow(chosen))
+            yield chosen
     finally:
         _chosen = before

@@ -140,6 +140,11 @@ class Slot(NamedTuple):
     size: int
 
 
+def slots(program: vgpu.Program, entry: str) -> tuple[Slot, ...]:
+    """Return the parameters of a kernel."""
+    return tuple(Slot(p.offset, p.size) for p in program.module.functions[entry].params)
+
+
 class Kernel:
     """A kernel of an image, as `cuda.core.Kernel` would be.
 
@@ -163,8 +168,7 @@ class Kernel:
     def slots(self) -> tuple[Slot, ...]:
         """Its parameters."""
         with virtual_device.refusals():
-            function = self.image.program().module.functions[self.name]
-        return tuple(Slot(p.offset, p.size) for p in function.params)
+            return slots(self.image.program(), self.name)
 
     @functools.cached_property
     def usage(self) -> resources.Usage:

@@ -13,6 +13,8 @@ import re
 import sys
 import warnings
 import weakref
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from importlib import metadata
 from pathlib import Path
 from types import ModuleType
@@ -23,7 +25,7 @@ import numpy as np
 from course.gpu.errors import NoDevice
 
 #: The two functions of NVIDIA's device runtime library that numba's grid groups call, in PTX.
-_GRID_SYNC = Path(__file__).with_name("grid_sync.ptx")
+GRID_SYNC = Path(__file__).with_name("grid_sync.ptx")
 
 #: What must be there to be replaced or used: a module of ``numba.cuda``, names in it.
 _NEEDED = {
@@ -56,13 +58,28 @@ def adapt(cuda: ModuleType) -> None:
         ``numba.cuda``, imported. With a real GPU, and with numba's own simulator, it is left as
         it is.
     """
-    if cuda.config.ENABLE_CUDASIM or not _without_gpu():
+    if cuda.config.ENABLE_CUDASIM:
         return
     problem = _problem(cuda)
-    if problem:
+    if not _without_gpu():
+        if not problem:
+            _follow_other_devices()
+    elif problem:
         _explain(problem)
     else:
         _Patches().apply()
+
+
+def _follow_other_devices() -> None:
+    """Let launches go elsewhere inside ``gpu.use`` and ``gpu.trace``; touch nothing until then."""
+    from course.gpu import devices
+
+    def follow(chosen: devices.Device) -> AbstractContextManager:
+        from course.gpu.numba import bridge
+
+        return bridge.follow(chosen)
+
+    devices.followers.append(follow)
 
 
 def _without_gpu() -> bool:
@@ -122,6 +139,27 @@ def _explain(text: str) -> None:
 
     driver.driver.is_initialized = True
     driver.driver.initialization_error = text
+
+
+def note_dispatchers() -> Callable[[], None]:
+    """Let `launcher.calling` know whose kernel is launched; return what ends it."""
+    from numba.cuda.dispatcher import CUDADispatcher
+
+    from course.gpu.numba import launcher
+
+    call = CUDADispatcher.call
+
+    @functools.wraps(call)
+    def noted(self: Any, arguments: Any, launch_config: Any) -> None:
+        before = getattr(launcher.calling, "dispatcher", None)
+        launcher.calling.dispatcher = self
+        try:
+            call(self, arguments, launch_config)
+        finally:
+            launcher.calling.dispatcher = before
+
+    CUDADispatcher.call = noted
+    return functools.partial(setattr, CUDADispatcher, "call", call)
 
 
 class _Patches:
@@ -283,7 +321,7 @@ class _Patches:
 
         @functools.wraps(find)
         def get_cudalib(lib: str, static: bool = False) -> str:
-            return str(_GRID_SYNC) if lib == "cudadevrt" else find(lib, static)
+            return str(GRID_SYNC) if lib == "cudadevrt" else find(lib, static)
 
         libs.get_cudalib = codegen.get_cudalib = get_cudalib
 
@@ -337,8 +375,6 @@ class _Patches:
         from numba.cuda import dispatcher
         from numba.cuda.core import errors
 
-        from course.gpu.numba import launcher
-
         compile_cuda = dispatcher.compile_cuda
 
         @functools.wraps(compile_cuda)
@@ -353,18 +389,7 @@ class _Patches:
 
         dispatcher.compile_cuda = with_lines
 
-        call = dispatcher.CUDADispatcher.call
-
-        @functools.wraps(call)
-        def noted(self: Any, arguments: Any, launch_config: Any) -> None:
-            before = getattr(launcher.calling, "dispatcher", None)
-            launcher.calling.dispatcher = self
-            try:
-                call(self, arguments, launch_config)
-            finally:
-                launcher.calling.dispatcher = before
-
-        dispatcher.CUDADispatcher.call = noted
+        note_dispatchers()
 
     def be_quiet(self) -> None:
         """Switch off two warnings: here a small grid and a copy do not cost what they warn of."""
