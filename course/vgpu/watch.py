@@ -61,10 +61,7 @@ def _count(w: ptr(Warp), s: ptr(Site), site: u32, mask: u32, space: u32) -> void
         p.sectors = p.sectors + u64(_sectors(w, mask, extent))
         _touch(w, s, mask, extent)
     elif space == SHARED:
-        p.wavefronts = p.wavefronts + u64(_wavefronts(w, mask, extent))
-        # without conflicts: 128 bytes in one go
-        words = (extent + 3) // 4
-        p.ideal = p.ideal + u64(words)
+        _count_wavefronts(w, p, mask, extent)
 
 
 @native
@@ -100,14 +97,16 @@ def _sectors(w: ptr(Warp), mask: u32, extent: u32) -> u32:
 
 
 @native
-def _wavefronts(w: ptr(Warp), mask: u32, extent: u32) -> u32:
-    """Count passes through the 32 banks: lanes of wide accesses go in halves or quarters."""
+def _count_wavefronts(w: ptr(Warp), p: ptr(Probe), mask: u32, extent: u32) -> void:
+    """Count passes through the 32 banks: lanes of wide accesses go in halves or quarters.
+
+    Without conflicts each half or quarter that has a lane takes one pass.
+    """
     group = u32(32)
     if extent == 8:
         group = 16
     elif extent == 16:
         group = 8
-    total = u32(0)
     first = u32(0)
     while first < 32:
         part = mask
@@ -115,9 +114,9 @@ def _wavefronts(w: ptr(Warp), mask: u32, extent: u32) -> u32:
             part = (mask >> first) & ((u32(1) << group) - 1)
             part = part << first
         if part != 0:
-            total += _passes(w, part, extent)
+            p.wavefronts = p.wavefronts + u64(_passes(w, part, extent))
+            p.ideal = p.ideal + 1
         first += group
-    return total
 
 
 @native

@@ -69,19 +69,23 @@ def test_wavefronts_of_shared_memory(index, wavefronts):
     assert line.conflicts == wavefronts - 1
 
 
-def test_wide_shared_accesses_take_two_and_four_wavefronts_without_conflicts():
-    for kind, words in (("float2", 2), ("float4", 4)):
-        source = f"""__global__ void k(float* a) {{
-            __shared__ {kind} s[32];
-            s[threadIdx.x].x = 1;
-            __syncwarp();
-            {kind} v = s[threadIdx.x];
-            a[threadIdx.x] = v.x;
-        }}"""
-        total = count(source, 1, 32, np.zeros(32, np.float32)).total
-        # the compiler may read only what is used; the store of one component strides by the width
-        assert total.shared_stores == 1 and total.wavefronts >= 1
-        assert words in (2, 4)
+@pytest.mark.parametrize(("kind", "passes"), [("float2", 2), ("float4", 4)])
+@pytest.mark.parametrize("lanes", [32, 8])
+def test_wide_shared_accesses_take_halves_and_quarters(kind, passes, lanes):
+    source = f"""__global__ void k({kind}* a) {{
+        __shared__ {kind} s[32];
+        int i = threadIdx.x;
+        if (i < {lanes}) s[i] = a[i];
+        __syncwarp();
+        if (i < {lanes}) a[i] = s[{lanes} - 1 - i];
+    }}"""
+    a = np.arange(128, dtype=np.float32)
+    total = count(source, 1, 32, a).total
+    # eight lanes lie in one half, and in one quarter
+    expected = passes if lanes == 32 else 1
+    assert (total.shared_stores, total.shared_loads) == (1, 1)
+    assert total.wavefronts == 2 * expected
+    assert total.conflicts == 0
 
 
 def test_flops_of_a_matrix_product_are_two_n_cubed():
