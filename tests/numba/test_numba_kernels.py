@@ -13,6 +13,9 @@ from numba.types import complex64, float16, float32, float64, int32, int64  # no
 if cuda.implementation != "NVIDIA":
     pytest.skip("numba-cuda is not installed", allow_module_level=True)
 
+#: These tests are right on a real GPU as well (COURSE_DEVICE=cuda), but for what it lets pass.
+VIRTUAL = cuda.get_current_device().name == "virtual GPU"
+
 
 def close(found, wanted, rtol=1e-5, atol=1e-6):
     assert np.asarray(found).shape == np.asarray(wanted).shape
@@ -110,6 +113,7 @@ def test_strided_views_reach_a_kernel(rng):
     close(out.copy_to_host(), a[:, 1] + a[:, 4])
 
 
+@pytest.mark.skipif(not VIRTUAL, reason="a GPU reads past the end of the copy")
 def test_a_host_array_with_gaps_is_refused_as_numba_does(rng):
     a = rng.standard_normal(40).astype(np.float32)
     with pytest.raises(ValueError, match="non-contiguous"):
@@ -236,8 +240,9 @@ def test_dynamic_shared_memory(rng):
     wanted = a[::-1].copy()
     reverse_dynamic[1, 96, 0, 96 * 4](a)
     close(a, wanted)
-    with pytest.raises(gpu.KernelFault, match=r"out-of-bounds: reverse_dynamic writes"):
-        reverse_dynamic[1, 96, 0, 95 * 4](a)
+    if VIRTUAL:
+        with pytest.raises(gpu.KernelFault, match=r"out-of-bounds: reverse_dynamic writes"):
+            reverse_dynamic[1, 96, 0, 95 * 4](a)
 
 
 @cuda.jit
@@ -430,6 +435,7 @@ def test_fastmath(rng):
     assert "sin.approx" in next(iter(fast.inspect_asm().values()))
 
 
+@pytest.mark.skipif(not VIRTUAL, reason="a GPU prints when it likes, past Python's sys.stdout")
 def test_print(capsys):
     @cuda.jit
     def speak(x):
@@ -518,6 +524,7 @@ def test_grid_sync(blocks):
     assert np.array_equal(a, wanted)
 
 
+@pytest.mark.skipif(not VIRTUAL, reason="the error is numba's")
 def test_a_grid_that_does_not_fit_cannot_wait_for_itself():
     kernel = next(iter(diffuse.overloads.values()), None) or diffuse.compile((int64[::1], int64))
     most = kernel.max_cooperative_grid_blocks(1024)
