@@ -22,8 +22,6 @@ import tempfile
 from pathlib import Path
 
 HERE = Path(__file__).parent
-SECONDS = 900  # for a file
-
 #: pytest would give numba's files other module names than they have.
 SHIM = """import importlib
 _tests = importlib.import_module("{}")
@@ -46,18 +44,21 @@ def main() -> int:
     parser.add_argument("--failed", action="store_true", help="show errors")
     parser.add_argument("--json", type=Path, help="write the outcome of every test")
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
+    parser.add_argument("--seconds", type=int, default=900, help="limit for a file")
     options = parser.parse_args()
-    files = _files(options.names)
     records = []
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
-        for file, found in zip(files, pool.map(_run, files), strict=True):
+        runs = {pool.submit(_run, f, options.seconds): f for f in _files(options.names)}
+        for run in concurrent.futures.as_completed(runs):
+            found, file = run.result(), runs[run]
+            for record in found:
+                _judge(record)
             records += found
             counts = collections.Counter(r["outcome"] for r in found)
-            print(f"{file.parent.name}/{file.stem}: {dict(counts)}", file=sys.stderr)
-    for record in records:
-        _judge(record)
-    if options.json:
-        options.json.write_text(json.dumps(records, indent=1), encoding="utf-8")
+            print(f"{file.parent.name}/{file.stem}: {dict(counts)}", file=sys.stderr, flush=True)
+            if options.json:
+                options.json.write_text(json.dumps(records, indent=1), encoding="utf-8")
+    records.sort(key=lambda r: r["test"])
     _report(records, options.failed)
     return any(r["outcome"] == "failed" for r in records)
 
@@ -73,7 +74,7 @@ def _files(names: list[str]) -> list[Path]:
     return [f for f in files if f.stem in names] if names else files
 
 
-def _run(file: Path) -> list[dict]:
+def _run(file: Path, seconds: int) -> list[dict]:
     """Run one file and return a record for each of its tests."""
     with tempfile.TemporaryDirectory() as folder:
         log = Path(folder, "log")
@@ -97,14 +98,14 @@ def _run(file: Path) -> list[dict]:
                 command,
                 env=environment,
                 cwd=folder,
-                timeout=SECONDS,
+                timeout=seconds,
                 capture_output=True,
                 text=True,
             )
             said = done.stdout[-500:] + done.stderr[-500:]
             end = f"the process ended with {done.returncode}: {said}"
         except subprocess.TimeoutExpired:
-            end = f"the file did not end within {SECONDS} s"
+            end = f"the file did not end within {seconds} s"
         lines = log.read_text(encoding="utf-8").splitlines() if log.exists() else []
     records: dict[str, dict] = {}
     for record in map(json.loads, lines):
