@@ -58,9 +58,10 @@ class Fast:
             with self._fork() if CAN_FORK else fresh_process() as (requests, answers):
                 requests.write(json.dumps(request) + "\n")
                 requests.flush()
-                lines = Lines(answers)
-                hello = lines.get(START_SECONDS)
-                if hello is None:
+                lines, hello = Lines(answers), None
+                with contextlib.suppress(TimeoutError):
+                    hello = lines.get(START_SECONDS)
+                if not hello:
                     raise EngineError("the process that runs the notebook did not start")
                 try:
                     return engine.collect(lines, patience=3 * limits.cell_seconds + 10)
@@ -71,7 +72,7 @@ class Fast:
     def _fork(self) -> Iterator[tuple[TextIO, TextIO]]:
         """Have the zygote fork, and yield the connection to the child."""
         with self._lock:
-            if self._zygote is None:
+            if self._zygote is None or self._zygote.poll() is not None:
                 self._start()
         ours, theirs = socket.socketpair()
         with ours, ours.makefile("rw", encoding="utf-8") as file:

@@ -227,6 +227,15 @@ def test_a_zygote_that_cannot_start_is_an_engine_error(monkeypatch):
 
 
 @pytest.mark.skipif(not module.CAN_FORK, reason="needs the zygote")
+def test_a_zygote_that_ended_is_replaced():
+    with Fast() as engine:
+        assert states(engine.run(notebook("1"))) == ["ok"]
+        module.engine.kill_tree(engine._zygote.pid)
+        engine._zygote.wait()
+        assert states(engine.run(notebook("1"))) == ["ok"]
+
+
+@pytest.mark.skipif(not module.CAN_FORK, reason="needs the zygote")
 def test_the_zygote_has_read_no_notebook(fast):
     """Its memory is what each child starts with: no test, no other student."""
     secret = "the-secret-of-another-student"

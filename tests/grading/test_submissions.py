@@ -5,6 +5,7 @@ import pytest
 from sheet import submissions
 
 from course.grading import sets
+from course.grading.stock import Stock
 
 FILES = [
     pytest.param(problem_set, submission, id=f"{problem_set.name}-{submission.name}")
@@ -51,3 +52,17 @@ def test_the_untouched_release_gets_nothing(problem_set, fast):
     found = harness.questions(plan.notebook, plan, fast)
     assert sum(q.score for q in found.values()) == 0
     assert {q.state for q in found.values()} == {"not answered"}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("problem_set", SETS)
+def test_nbgrader_finds_the_same(problem_set, fast):
+    """One whole notebook and one wrong one through the engine that grades students."""
+    plan, wrong = harness.blueprint_of(problem_set), submissions(problem_set.name, "wrong")[0]
+    with Stock(problem_set) as stock:
+        for replaced in ({}, wrong.cells):
+            by_fast, by_stock = (
+                harness.questions(harness.hand_in(problem_set, replaced), plan, engine, seed="s")
+                for engine in (fast, stock)
+            )
+            assert by_stock == by_fast
