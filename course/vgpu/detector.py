@@ -107,7 +107,10 @@ def _decode(
     )
     same_block = race["block"] == race["other_block"]
     same_warp = same_block and race["warp"] == race["other_warp"]
-    if same_warp and int(race["kind"]) != 3:
+    same_line = site.instruction.loc is not None and site.instruction.loc == other.instruction.loc
+    if same_line and same_block:
+        hint = "all threads update one place: use an atomic operation, or give each its own place"
+    elif same_warp and int(race["kind"]) != 3:
         hint = "lanes of a warp need __syncwarp() between writing and reading each other's data"
     elif same_warp:
         hint = "give each lane an element of its own, or use an atomic operation"

@@ -254,7 +254,7 @@ class Operands(Text):
     # --- writing
 
     def write(self, operand: Operand, value: Val, sign: bool = False, wider: bool = False) -> None:
-        """Write `value` to register `operand`; a `wider` register is filled with `sign` or zeros."""
+        """Write `value` to register `operand`; a `wider` one is filled with `sign` or zeros."""
         if operand is None:
             return
         self.need(isinstance(operand, Reg), "this destination")

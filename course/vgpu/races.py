@@ -28,7 +28,8 @@ from .records import (
 
 _WARPS = 32
 _NOBODY = 0xFFFFFFFF
-_SEVERAL = 0xFF  # lanes of one warp have read
+_SEVERAL = 0x100  # beside the first lane others of its warp have read
+_LANE = 0x1FF  # a lane and this flag
 _ACQUIRE, _RELEASE = 2, 4
 
 
@@ -215,7 +216,7 @@ def _report(
     r.lane = lane
     r.other_block = other_block
     r.other_warp = other_warp
-    r.other_lane = other_lane
+    r.other_lane = other_lane & (_SEVERAL - 1)
     r.address = address
     r.count = 1
 
@@ -286,7 +287,7 @@ def _shared(
         # a write since then would have forgotten the read: nothing is new
         again = reads + 4 * w.index
         if again[0] == _clock(b, w.index, w.index)[0] and again[2] == b.epochs[w.index]:
-            if again[3] & 0xFF == lane or again[3] & 0xFF == _SEVERAL:
+            if again[3] & _LANE == lane or again[3] & _SEVERAL != 0:
                 return
     if cell.write_clock != 0 and (ordered == 0 or cell.ordered == 0):
         other = cell.warp
@@ -304,7 +305,7 @@ def _shared(
             clock = reads[4 * k]
             if clock == 0 or (ordered != 0 and reads[4 * k + 3] & 0x80000000 != 0):
                 continue
-            reader = reads[4 * k + 3] & 0xFF
+            reader = reads[4 * k + 3] & _LANE
             if k != w.index:
                 if clock > _clock(b, w.index, k)[0]:
                     _report(w, 4, lane, site, reads[4 * k + 1], k, reader, block, address)
@@ -322,8 +323,8 @@ def _shared(
             reads[4 * k] = 0
     else:
         mine = reads + 4 * w.index
-        if mine[0] != 0 and mine[2] == b.epochs[w.index] and mine[3] & 0xFF != lane:
-            lane = _SEVERAL
+        if mine[0] != 0 and mine[2] == b.epochs[w.index] and mine[3] & _LANE != lane:
+            lane = (mine[3] & _LANE) | _SEVERAL
         mine[0] = _clock(b, w.index, w.index)[0]
         mine[1] = site
         mine[2] = b.epochs[w.index]
@@ -355,7 +356,7 @@ def _global(
         # a write since then would have forgotten the read: nothing is new
         again = ptr(u32)(u64(g) + READS)
         if again[0] == clock and again[2] == c.linear and again[3] == w.index:
-            if again[5] == b.epochs[w.index] and (again[4] == lane or again[4] == _SEVERAL):
+            if again[5] == b.epochs[w.index] and (again[4] == lane or again[4] & _SEVERAL != 0):
                 return
     block_clock = (ptr(u32)(all_.clocks) + u64(c.linear) * u64(all_.blocks))[c.linear]
     if g.write_clock != 0 and (ordered == 0 or g.write_ordered == 0):
@@ -422,7 +423,7 @@ def _global(
         first = ptr(u32)(u64(g) + READS)
         if first[0] != 0 and first[2] == c.linear and first[3] == w.index:
             if first[5] == b.epochs[w.index] and first[4] != lane:
-                lane = _SEVERAL
+                lane = first[4] | _SEVERAL
         if first[0] != 0 and (first[2] != c.linear or first[3] != w.index):
             # keep the last read of another warp too
             for k in range(u32(8)):

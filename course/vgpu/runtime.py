@@ -304,7 +304,7 @@ def at_barrier(
     if w.partial != 0:
         there = mask | w.waiting
     early = aligned != 0 and there != w.live
-    if early and (w.fast != 0 or kind == 1) or w.partial != 0 and w.fault_site != site:
+    if (early and (w.fast != 0 or kind == 1)) or (w.partial != 0 and w.fault_site != site):
         access.record_fault(w, DIVERGENT_BARRIER, site, mask)
         return 0
     leader = ctz(mask)
@@ -315,7 +315,7 @@ def at_barrier(
             if ptr(u32)(w.data)[lane] != number or ptr(u32)(w.data)[lane + 64] != count:
                 access.record_fault(w, BARRIER_COUNT, site, mask)
                 return 0
-    if number > 15 or count & 31 != 0 or w.partial != 0 and w.barrier != number:
+    if number > 15 or count & 31 != 0 or (w.partial != 0 and w.barrier != number):
         access.record_fault(w, BARRIER_COUNT, site, mask)
         return 0
     if c.arrived[number] != 0 and c.expected[number] != count:

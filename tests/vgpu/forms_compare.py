@@ -147,8 +147,9 @@ def selections() -> Iterator[Form]:
             f"slct.{kind}.s32", f"{width} {width} s32", width, lambda a, b, c: a if c >= 0 else b
         )
         for ftz in ("", ".ftz"):
+            test = float_test((0, 1), "f32", bool(ftz))
 
-            def by_sign(a, b, c, t=float_test((0, 1), "f32", bool(ftz))):
+            def by_sign(a, b, c, t=test):
                 return a if t(c, 0) else b
 
             yield form(f"slct{ftz}.{kind}.f32", f"{width} {width} f32", width, by_sign)

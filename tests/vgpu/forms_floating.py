@@ -1,4 +1,4 @@
-"""Floating-point forms: exact twins where PTX rounds exactly, true values with a bound elsewhere."""
+"""Floating-point forms: exact twins where PTX rounds exactly, else true values with a bound."""
 
 import math
 from collections.abc import Callable, Iterator

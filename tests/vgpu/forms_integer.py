@@ -143,7 +143,8 @@ def carry_chains() -> Iterator[Form]:
             for name, twin in (("add", add), ("sub", subtract)):
                 yield form(
                     f"{name}.cc.{kind} {name}c.{kind}", four, f"b{width} b{width}", twin,
-                    text=f"{name}.cc.{kind} {{d}}, {{a}}, {{c}}; {name}c.{kind} {{e}}, {{b}}, {{g}};",
+                    text=f"{name}.cc.{kind} {{d}}, {{a}}, {{c}}; "
+                    f"{name}c.{kind} {{e}}, {{b}}, {{g}};",
                 )  # fmt: skip
 
             def add_three(a, b, c, g, w=width, m=ones):

@@ -183,3 +183,13 @@ def test_an_in_place_scan_is_racy_and_a_double_buffered_one_is_not():
     a = ones(128)
     assert race(good, 1, 128, a) is None
     np.testing.assert_array_equal(a, np.arange(1, 129))
+
+
+@pytest.mark.parametrize(("grid", "block"), [(32, 32), (4, 256), (1, 20)])
+def test_threads_that_a_report_names_exist(grid, block):
+    source = "__global__ void k(float* s, const float* a) {\n    s[0] += a[threadIdx.x];\n}"
+    error = race(source, grid, block, ones(1), ones(256))
+    fault = error.fault
+    assert all(x[1:] == (0, 0) and 0 <= x[0] < block for x in (*fault.threads, fault.other_thread))
+    assert fault.place.line == fault.other.line == 2
+    assert "atomic" in fault.hint

@@ -297,11 +297,12 @@ ATOMIC_KINDS = {
 }
 
 
+_EXTREME_TYPES = frozenset({"u32", "s32", "u64", "s64", "f16", "bf16", "f16x2", "bf16x2"})
 #: The types that each operation takes.
 _ATOMIC_TYPES = {
-    **dict.fromkeys(("and", "or", "xor", "exch"), {"b32", "b64"}),
-    **dict.fromkeys(("inc", "dec"), {"u32"}),
-    **dict.fromkeys(("min", "max"), {"u32", "s32", "u64", "s64", "f16", "bf16", "f16x2", "bf16x2"}),
+    **dict.fromkeys(("and", "or", "xor", "exch"), frozenset({"b32", "b64"})),
+    **dict.fromkeys(("inc", "dec"), frozenset({"u32"})),
+    **dict.fromkeys(("min", "max"), _EXTREME_TYPES),
     "add": {"u32", "s32", "u64", "s64", "f32", "f64", "f16", "bf16", "f16x2", "bf16x2"},
     "cas": {"b16", "b32", "b64"},
 }
