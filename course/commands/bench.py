@@ -14,8 +14,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Run a benchmark and print its table; return the exit code."""
-    from course import bench
+    from course import Problem, bench
 
+    if args.json and not args.json.resolve().parent.is_dir():
+        raise Problem(f"There is no folder {args.json.parent} to write {args.json.name} into.")
     result = bench.measure(args.name)
     print(bench.table(result))
     if args.json:

@@ -31,12 +31,17 @@ def run(args: argparse.Namespace) -> int:
     import os
     import secrets
 
-    from course import notebooks
+    from course import Problem, notebooks
     from course.grading import grade, release, sets
     from course.grading.cells import Blueprint
     from course.grading.stock import Stock
 
     problem_set = sets.find(args.set)
+    if args.out.resolve() == args.submissions.resolve() or (args.out / "results.json").exists():
+        raise Problem(
+            f"{args.out} holds submissions or earlier results, and grading would write over them. "
+            "Give --out a folder that is new or empty."
+        )
     folders = grade.students(args.submissions, args.out)
     blueprint = Blueprint(notebooks.parse(release.build(problem_set)))
     seed = os.environ.get("COURSE_SECRET_SEED") or secrets.token_hex(16)

@@ -17,8 +17,9 @@ HEADER = """\
 > and opens it there; `python3 -m course check {name}` tells you which answers are right and why the
 > others are not. You write only in the cells that say so, and add cells of your own as you like.
 
-<!-- For authors: generated from solutions/{name}/{name}.ipynb. Change it there, then run
-python3 -m course release. -->
+<!-- For authors: generated from solutions/{name}/{name}.ipynb. Change it there, then run:
+python3 -m course release
+-->
 """
 
 
