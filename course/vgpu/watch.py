@@ -27,16 +27,31 @@ _BANKS = 32
 
 @native
 def access(w: ptr(Warp), s: ptr(Site), site: u32, mask: u32) -> void:
-    """Note a memory access of the lanes in `mask` (addresses are resolved in Warp.host)."""
-    space = s.space
-    if space == GENERIC:
-        first = w.address[ctz(mask)]
-        if first - SHARED_WINDOW < WINDOW_BYTES:
-            space = SHARED
-        elif first - LOCAL_WINDOW < WINDOW_BYTES:
-            return
-        else:
-            space = GLOBAL
+    """Note a memory access of the lanes in `mask` (addresses are resolved in Warp.host).
+
+    A thread's local memory is its own: there is nothing to count or to compare.
+    """
+    if s.space == GLOBAL or s.space == SHARED:
+        _note(w, s, site, mask, s.space)
+    elif s.space == GENERIC:
+        shared = u32(0)
+        own = u32(0)
+        rest = mask
+        while rest != 0:
+            lane = ctz(rest)
+            rest = rest & (rest - 1)
+            if w.address[lane] - SHARED_WINDOW < WINDOW_BYTES:
+                shared |= u32(1) << lane
+            elif w.address[lane] - LOCAL_WINDOW < WINDOW_BYTES:
+                own |= u32(1) << lane
+        _note(w, s, site, shared, SHARED)
+        _note(w, s, site, mask & ~shared & ~own, GLOBAL)
+
+
+@native
+def _note(w: ptr(Warp), s: ptr(Site), site: u32, mask: u32, space: u32) -> void:
+    if mask == 0:
+        return
     if w.flags & COUNTING != 0:
         _count(w, s, site, mask, space)
     if w.flags & RACES != 0:

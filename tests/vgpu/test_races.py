@@ -193,3 +193,27 @@ def test_threads_that_a_report_names_exist(grid, block):
     assert all(x[1:] == (0, 0) and 0 <= x[0] < block for x in (*fault.threads, fault.other_thread))
     assert fault.place.line == fault.other.line == 2
     assert "atomic" in fault.hint
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        """__global__ void k(int* a) {
+            int own[8];
+            for (int i = 0; i < 8; i++) own[i] = a[i];
+            a[32 + threadIdx.x] = own[a[threadIdx.x] & 7];
+        }""",
+        """__device__ __noinline__ int twice(int x) { return 2 * x; }
+        __global__ void k(int* a) { a[32 + threadIdx.x] = twice(a[threadIdx.x]); }""",
+        """__device__ __noinline__ int load(const int* p) { return *p; }
+        __global__ void k(int* a) {
+            __shared__ int s[32];
+            int own = threadIdx.x;
+            s[threadIdx.x] = a[threadIdx.x];
+            const int* p = threadIdx.x % 3 == 0 ? &own : threadIdx.x % 3 == 1 ? &s[threadIdx.x] : a;
+            a[32 + threadIdx.x] = load(p);
+        }""",
+    ],
+)
+def test_local_memory_races_with_nobody(source):
+    assert race(source, 1, 32, np.zeros(64, np.int32)) is None
