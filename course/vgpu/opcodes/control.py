@@ -9,7 +9,7 @@ from ..records import LANES
 from ..table import opcode
 
 
-@opcode("bra", "[.uni]", operands=1)
+@opcode("bra", "[.uni]")
 def branch(e: Lowering, i: Instruction) -> None:
     """``@p bra target``."""
     target = target_of(e.graph, i.operands[0])
@@ -23,7 +23,7 @@ def branch(e: Lowering, i: Instruction) -> None:
     e.branch(condition, target, e.block.index + 1)
 
 
-@opcode("brx", ".idx[.uni]", operands=2)
+@opcode("brx", ".idx[.uni]")
 def indexed_branch(e: Lowering, i: Instruction) -> None:
     """``brx.idx index, targets``: one comparison after the other."""
     index = e.source(i.operands[0], "u32")
@@ -50,8 +50,8 @@ def indexed_branch(e: Lowering, i: Instruction) -> None:
     e.emit(f"ret i32 {records.TO_MASKED}" if e.fast else "br label %dispatch")
 
 
-@opcode("ret", "[.uni]", operands=0)
-@opcode("exit", operands=0)
+@opcode("ret", "[.uni]")
+@opcode("exit")
 def leave(e: Lowering, i: Instruction) -> None:
     """The thread ends (returns from device functions have become branches)."""
     e.commit()
@@ -98,7 +98,7 @@ def _exit(e: Lowering, lanes: str) -> None:
         e.emit("br label %dispatch")
 
 
-@opcode("trap", operands=0)
+@opcode("trap")
 def trap(e: Lowering, i: Instruction) -> None:
     """Stop the launch with a fault."""
     site = e.make_site(SiteInfo())
@@ -110,19 +110,13 @@ def trap(e: Lowering, i: Instruction) -> None:
 
 
 @opcode(
-    "bar",
-    "[.cta].(sync|arrive)",
-    "[.cta].red.popc.u32",
-    "[.cta].red.(and|or).pred",
-    ".warp.sync",
-    operands=(1, 3),
+    "bar", "[.cta].(sync|arrive)", "[.cta].red.popc.u32", "[.cta].red.(and|or).pred", ".warp.sync"
 )
 @opcode(
     "barrier",
     "[.cta].(sync|arrive)[.aligned]",
     "[.cta].red.popc[.aligned].u32",
     "[.cta].red.(and|or)[.aligned].pred",
-    operands=(1, 3),
 )
 def barrier(e: Lowering, i: Instruction) -> None:
     """``bar.sync a{, b}``, ``bar.arrive a, b``, ``bar.red``, ``bar.warp.sync m`` and ``barrier``."""
@@ -163,9 +157,7 @@ def barrier(e: Lowering, i: Instruction) -> None:
     return None
 
 
-@opcode(
-    "barresult", "[.cta].red.popc[.aligned].u32", "[.cta].red.(and|or)[.aligned].pred", operands=1
-)
+@opcode("barresult", "[.cta].red.popc[.aligned].u32", "[.cta].red.(and|or)[.aligned].pred")
 def barrier_result(e: Lowering, i: Instruction) -> None:
     """Read what a barrier reduced, once it has opened."""
     value = Val("u", "i32", e.load_field("barrier_result"))
@@ -192,7 +184,7 @@ def _warp_barrier(e: Lowering, i: Instruction) -> None:
         e.emit("br label %dispatch")
 
 
-@opcode("call", "[.uni]", operands=3)
+@opcode("call", "[.uni]")
 def call(e: Lowering, i: Instruction) -> None:
     """Calls of the runtime: printf and assert (others have been inlined)."""
     name, arguments, returns = i.operands
