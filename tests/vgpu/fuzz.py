@@ -1,8 +1,9 @@
-"""Builds PTX kernels that apply instruction forms to arrays, and compares what they leave with twins.
+"""Builds PTX kernels that apply instruction forms to arrays, and compares them with twins.
 
-Each form runs with operands that vary over the lanes, that all lanes share, that grow by a fixed step
-from lane to lane and that are constants; unguarded, guarded by a predicate that varies and by one that
-lanes share; in whole warps, in warps of which some lanes have left, and in warps of 24 threads.
+Each form runs with operands that vary over the lanes, that all lanes share, that grow by a fixed
+step from lane to lane and that are constants; unguarded, guarded by a predicate that varies and by
+one that lanes share; in whole warps, in warps of which some lanes have left, and in warps of 24
+threads.
 """
 
 import math
