@@ -177,7 +177,7 @@ class Lowering(Operands):
         """Count that a block runs, and for how many lanes."""
         counts = self.fixed_field(Warp, "counts", "ptr")
         lanes = self.fresh(f"call i32 @llvm.ctpop.i32(i32 {self.mask_text})")
-        self.declared["@ctpop"] = "declare i32 @llvm.ctpop.i32(i32)"
+        self.declared["@llvm.ctpop.i32"] = "declare i32 @llvm.ctpop.i32(i32)"
         wide = self.fresh(f"zext i32 {lanes} to i64")
         for offset, amount in ((16 * self.block.index, "1"), (16 * self.block.index + 8, wide)):
             place = self.at(offset, counts)

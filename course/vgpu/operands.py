@@ -270,7 +270,9 @@ class Operands(Text):
         if self.item.guard is not None:
             old = self.values.get(operand) or self.load_register(operand)
             value = self.select(self.guard(), value, old)
-        if operand.width == 128 and value.kind != "v":  # the runtime spreads up to 64 bits
+        far = value.kind == "a" and not -(1 << 31) <= value.stride < 1 << 31
+        # the runtime spreads up to 64 bits, by strides of 32
+        if far or (operand.width == 128 and value.kind != "v"):
             value = value._replace(kind="v", text=self.vector(value), stride=0)
         self.values[operand] = value
         self.written.add(operand)
