@@ -81,11 +81,13 @@ def _run(file: Path, seconds: int) -> list[dict]:
         environment = os.environ | {
             "COURSE_DEVICE": "virtual",
             "UPSTREAM_LOG": str(log),
-            "PYTHONPATH": os.pathsep.join([str(HERE), os.environ.get("PYTHONPATH", "")]),
+            "PYTHONPATH": os.pathsep.join([folder, str(HERE), os.environ.get("PYTHONPATH", "")]),
             "OMP_NUM_THREADS": "1",
             "NUMBA_CACHE_DIR": folder,
         }
         module = ".".join(file.parts[file.parts.index("numba_cuda") + 1 :]).removesuffix(".py")
+        # some tests start Python themselves
+        Path(folder, "sitecustomize.py").write_text("import course.gpu", encoding="utf-8")
         shim = Path(folder, file.name)
         shim.write_text(SHIM.format(module), encoding="utf-8")
         command = [

@@ -43,7 +43,10 @@ _NEEDED = {
     "codegen": (
         "CUDACodeLibrary.get_cubin", "CUDACodeLibrary.get_ltoir", "get_cudalib", "run_nvdisasm",
     ),
-    "dispatcher": ("launch", "LaunchConfig", "compile_cuda", "CUDADispatcher.call"),
+    "dispatcher": (
+        "launch", "LaunchConfig", "compile_cuda", "CUDADispatcher.call", "CUDADispatcher.compile",
+        "NullCache", "_Kernel._rebuild",
+    ),
     "memory_management.nrt": ("launch", "LaunchConfig"),
     "core.config": ("CUDA_LOW_OCCUPANCY_WARNINGS", "CUDA_WARN_ON_IMPLICIT_COPY"),
 }  # fmt: skip
@@ -183,6 +186,7 @@ class _Patches:
         self.link_to_ptx()
         self.load_ptx()
         self.know_lines_and_names()
+        self.keep_on_disk()
         self.be_quiet()
 
     def answer_for_the_driver(self) -> None:
@@ -390,6 +394,25 @@ class _Patches:
         dispatcher.compile_cuda = with_lines
 
         note_dispatchers()
+
+    def keep_on_disk(self) -> None:
+        """Keep what has been compiled, unless numba does so itself (``cache=True``)."""
+        from numba.cuda import dispatcher
+
+        from course.gpu.numba import compiled
+
+        compile_kernel = dispatcher.CUDADispatcher.compile
+
+        @functools.wraps(compile_kernel)
+        def load_or_compile(self: Any, sig: Any) -> Any:
+            types, _ = dispatcher.sigutils.normalize_signature(sig)
+            compile_it = functools.partial(compile_kernel, self, sig)
+            known = self.specialized or types in self.overloads or not self._can_compile
+            if known or not isinstance(self._cache, dispatcher.NullCache):
+                return compile_it()
+            return compiled.load_or_compile(compile_it, self, types)
+
+        dispatcher.CUDADispatcher.compile = load_or_compile
 
     def be_quiet(self) -> None:
         """Switch off two warnings: here a small grid and a copy do not cost what they warn of."""

@@ -11,7 +11,7 @@ from cuda.core._utils.cuda_utils import NVRTCError
 from course.gpu.numba import driver
 from course.gpu.numba.memory import Memory
 
-_Capability = namedtuple("ComputeCapability", "major minor")
+ComputeCapability = namedtuple("ComputeCapability", "major minor")
 
 
 class Context:
@@ -25,7 +25,7 @@ class Device:
 
     def __init__(self, number: int = 0) -> None:
         self.device_id = number
-        self.compute_capability = _Capability(*driver.CAPABILITY)
+        self.compute_capability = ComputeCapability(*driver.CAPABILITY)
         self.name = driver.NAME
         self.uuid = driver.UUID
         self.context = Context()
