@@ -63,8 +63,8 @@ def _launch(
     except KernelFault as fault:
         raise messages.told(fault, lined.entry_name, ptx, dispatcher) from None
     except LaunchError as refusal:
-        name = messages.shown(lined.entry_name, dispatcher)
-        raise LaunchError(str(refusal).replace(lined.entry_name, name)) from None
+        words = messages.reworded(str(refusal), lined.entry_name, dispatcher)
+        raise LaunchError(words) from None
     spans.write_back()
     for bring_back in after:
         bring_back()

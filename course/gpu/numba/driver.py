@@ -9,6 +9,7 @@ own and waiting never takes time. Handles are plain integers in the types of cud
 import ctypes
 import functools
 import itertools
+import threading
 import time
 from collections.abc import Callable
 from typing import Any
@@ -71,11 +72,18 @@ class Driver:
     def __init__(self, memory: Memory) -> None:
         self.memory = memory
         self.modules: dict[int, Any] = {}
-        self._contexts: list[binding.CUcontext] = []
+        self._thread = threading.local()
         self._handles = itertools.count(16)  # small numbers mean default streams
         self._events: dict[int, float | None] = {}
 
     # --- the device and its context
+
+    @property
+    def _contexts(self) -> list[Any]:
+        """The stack of contexts, which each thread has for itself."""
+        if not hasattr(self._thread, "contexts"):
+            self._thread.contexts = []
+        return self._thread.contexts
 
     def cuInit(self, flags: int) -> None: ...
 

@@ -66,8 +66,8 @@ class Launcher:
                 told = messages.told(fault, kernel.name, kernel.image.ptx, dispatcher)
                 raise told from None
             except LaunchError as refusal:
-                name = messages.shown(kernel.name, dispatcher)
-                raise LaunchError(str(refusal).replace(kernel.name, name)) from None
+                words = messages.reworded(str(refusal), kernel.name, dispatcher)
+                raise LaunchError(words) from None
 
     def _run(self, kernel: linker.Kernel, config: Config, arguments: Sequence[Any]) -> None:
         target = devices.device()

@@ -11,6 +11,16 @@ from typing import Any
 from course import vgpu
 from course.gpu.errors import KernelFault
 
+#: What messages say in CUDA C++, and how it is said in numba.
+_IN_PYTHON = {
+    "__syncthreads()": "cuda.syncthreads()",
+    "__syncwarp": "cuda.syncwarp",
+    "__launch_bounds__": "launch_bounds",
+    "a negative index does not count from the end here, as it does in Python": (
+        "a negative index counts from the end, but this one lies before the beginning"
+    ),
+}
+
 
 def told(fault: KernelFault, entry: str, ptx: str, dispatcher: Any) -> KernelFault:
     """Return a fault with the lines of Python, and with the names that the program has.
@@ -26,10 +36,17 @@ def told(fault: KernelFault, entry: str, ptx: str, dispatcher: Any) -> KernelFau
     """
     plain = fault.fault
     sources = {file: linecache.getlines(file) for file in _files(plain)}
-    report = plain.report(sources).replace(entry, shown(entry, dispatcher))
+    report = reworded(plain.report(sources), entry, dispatcher)
     for symbol, name in _shared_names(ptx, dispatcher).items():
         report = re.sub(rf"{symbol}\b", name, report)
     return KernelFault(plain, report)
+
+
+def reworded(text: str, entry: str, dispatcher: Any) -> str:
+    """Return a message with the kernel's name in Python and what numba calls things."""
+    for word, ours in _IN_PYTHON.items():
+        text = text.replace(word, ours)
+    return text.replace(entry, shown(entry, dispatcher))
 
 
 def shown(entry: str, dispatcher: Any) -> str:

@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from course.gpu.errors import NoDevice
+from course.gpu.errors import ArgumentError, NoDevice
 
 #: The two functions of NVIDIA's device runtime library that numba's grid groups call, in PTX.
 GRID_SYNC = Path(__file__).with_name("grid_sync.ptx")
@@ -246,6 +246,13 @@ class _Patches:
             on_device = driver.is_device_memory(obj) or hasattr(obj, "__cuda_array_interface__")
             if on_device or isinstance(obj, devicearray.StridedMemoryView):
                 return theirs(obj, stream, copy, user_explicit)
+            if hasattr(obj, "__dlpack__") and not isinstance(obj, np.ndarray):
+                kind = type(obj).__name__
+                raise ArgumentError(
+                    f"numba kernels take NumPy arrays and device arrays, and a {kind} in host "
+                    "memory came, which a GPU cannot reach. Pass it as NumPy: tensor.numpy() "
+                    "shares its memory."
+                )
             array = np.asanyarray(obj)
             c, f = array.flags.c_contiguous, array.flags.f_contiguous
             if not (c or f):
