@@ -18,7 +18,16 @@ from .native import (
     u32,
     u64,
 )
-from .records import COMPONENT, READ_ONLY, UNDEFINED, WRITES_CONSTANT, Launch, Site, Warp
+from .records import (
+    COMPONENT,
+    GLOBAL_BASE,
+    READ_ONLY,
+    UNDEFINED,
+    WRITES_CONSTANT,
+    Launch,
+    Site,
+    Warp,
+)
 
 
 @native
@@ -44,6 +53,12 @@ def _add_floats(kind: u32, a: u64, b: u64) -> u64:
     if kind == 8:
         return u64(_half_sum(u16(a), u16(b))) | (u64(_half_sum(u16(a >> 16), u16(b >> 16))) << 16)
     return u64(_brain_sum(u16(a), u16(b))) | (u64(_brain_sum(u16(a >> 16), u16(b >> 16))) << 16)
+
+
+@native
+def _flush(bits: u64) -> u64:
+    """Return an f32 with zero of its sign in place of a subnormal number."""
+    return bits & 0x80000000 if bits & 0x7F800000 == 0 else bits
 
 
 @native
@@ -167,8 +182,13 @@ def mem_atomic(w: ptr(Warp), site: u32, mask: u32) -> u32:
         b = _read(data + step, s.size)
         c = _read(data + COMPONENT + step, s.size)
         old = _read(place, s.size)
+        # hardware's sums of f32 in global memory, not those in shared memory, flush
+        flushes = s.op == 0 and s.kind == 4 and w.address[lane] >= GLOBAL_BASE
         while True:
-            seen = _exchange(place, s.size, old, _combine(s.op, s.kind, s.size, old, b, c))
+            new = _combine(s.op, s.kind, s.size, old, b, c)
+            if flushes:
+                new = _flush(_combine(s.op, s.kind, s.size, _flush(old), _flush(b), c))
+            seen = _exchange(place, s.size, old, new)
             if seen == old:
                 break
             old = seen

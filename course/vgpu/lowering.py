@@ -88,6 +88,8 @@ class Lowering(Operands):
                 raise self.unsupported("this opcode")
             entry = TABLE[item.opcode]
             self.need(entry.accepts(item.mods), f"this form of {item.opcode}")
+            count = len(item.operands)
+            self.need(count in entry.operands, f"{item.opcode} with {count} operands")
             try:
                 entry.lower(self, item)
             except (IndexError, ValueError, AttributeError) as error:

@@ -16,9 +16,9 @@ import exact
 import numpy as np
 from forms import RESULTS, SOURCES, WIDTH, Form
 
-THREADS = 48 * 32
+THREADS = 24 * 32
 #: Warps whose 32 lanes all take part; the later ones have lanes missing.
-WHOLE = 32
+WHOLE = 16
 STRIDES = {"a": 3, "b": -5, "c": 1, "g": 7}
 UNTOUCHED = 0xA5
 #: What a destination holds before a guarded instruction.
@@ -150,36 +150,40 @@ class Variant:
         return f"{self.form.name} [{self.operands}]{' guard ' + self.guard if self.guard else ''}"
 
 
-def variants(form: Form) -> Iterator[Variant]:
-    """Yield the instances of `form` that a kernel holds."""
+def variants(form: Form, every: bool = True) -> Iterator[Variant]:
+    """Yield the instances of `form` that a kernel holds: every one, or a choice that depends on it."""
     count = len(form.sources)
     yield Variant(form, "v" * count)
     if form.plain:
         return
-    kinds = ["u" * count, "a" * count]
-    if count > 1:
-        for place in range(count):
-            for rest, one in ("vu", "va", "uv"):
-                kinds.append(rest * place + one + rest * (count - place - 1))
-    literal = [i for i in range(count) if _takes_literal(form, i)] if count > 1 else []
-    seed = zlib.crc32(form.name.encode())
-    for place in literal:
-        kinds.append("v" * place + "i" + "v" * (count - place - 1))
-    if literal:
-        place = literal[seed % len(literal)]
-        kinds.append("u" * place + "i" + "u" * (count - place - 1))
-        kinds.append("a" * place + "i" + "a" * (count - place - 1))
-    for text in dict.fromkeys(k.replace("a", "v") if _is_predicate(form, k) else k for k in kinds):
+    whole = ["u" * count, "a" * count]
+    mixed = [
+        rest * place + one + rest * (count - place - 1)
+        for place in range(count * (count > 1))
+        for rest, one in ("vu", "va", "uv")
+    ]
+    literal = [
+        rest * place + "i" + rest * (count - place - 1)
+        for place in range(count * (count > 1))
+        for rest in "vua"
+        if _takes_literal(form, place)
+    ]
+    guards = [(o, g) for o in "vu" for g in "vu"] if form.text.count(";") == 1 else []
+    if not every:
+        seed = zlib.crc32(form.name.encode())
+        mixed, literal, guards = (
+            x[seed % len(x) :][:1] if x else [] for x in (mixed, literal, guards)
+        )
+    operands = [*whole, *mixed, *literal]
+    for text in dict.fromkeys(_without_affine_predicates(form, o) for o in operands):
         yield Variant(form, text)
-    if form.text.count(";") == 1:
-        yield Variant(form, "v" * count, "v")
-        yield Variant(form, "v" * count, "u")
-        yield Variant(form, "u" * count, "v")
-        yield Variant(form, "u" * count, "u")
+    for one, guard in guards:
+        yield Variant(form, one * count, guard)
 
 
-def _is_predicate(form: Form, operands: str) -> bool:
-    return any(k == "pred" and o == "a" for k, o in zip(form.sources, operands, strict=True))
+def _without_affine_predicates(form: Form, operands: str) -> str:
+    pairs = zip(form.sources, operands, strict=True)
+    return "".join("v" if k == "pred" and o == "a" else o for k, o in pairs)
 
 
 def _takes_literal(form: Form, place: int) -> bool:
@@ -242,8 +246,8 @@ def _register_type(width: int) -> str:
 class Builder:
     """Writes one kernel that applies some forms of equal operand types."""
 
-    def __init__(self, forms: list[Form]) -> None:
-        self.forms, self.lines = forms, []
+    def __init__(self, forms: list[Form], every: bool = True) -> None:
+        self.forms, self.every, self.lines = forms, every, []
         self.kinds = forms[0].sources
         self.declared: dict[str, int] = {}
         self.variants: list[Variant] = []
@@ -261,7 +265,7 @@ class Builder:
         self.prologue()
         self.operands()
         for form in self.forms:
-            for variant in variants(form):
+            for variant in variants(form, self.every):
                 self.variant(variant, data)
         self.lines.append("DONE:")
         self.emit("ret;")
@@ -559,7 +563,7 @@ def _problem(form: Form, what: str, got: tuple, want: tuple | None) -> str:
     return f"{what + ': ' if what else ''}got {[hex(g) for g in got]}, expected {shown}"
 
 
-def batches(forms: list[Form], most: int = 120) -> Iterator[list[Form]]:
+def batches(forms: list[Form], every: bool = True, most: int = 120) -> Iterator[list[Form]]:
     """Group forms of equal operand types into kernels of bounded size."""
     groups: dict[tuple, list[Form]] = {}
     for form in forms:
@@ -567,7 +571,7 @@ def batches(forms: list[Form], most: int = 120) -> Iterator[list[Form]]:
     for group in groups.values():
         batch, size = [], 0
         for form in group:
-            count = sum(1 for _ in variants(form))
+            count = sum(1 for _ in variants(form, every))
             if batch and size + count > most:
                 yield batch
                 batch, size = [], 0

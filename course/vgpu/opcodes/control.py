@@ -9,7 +9,7 @@ from ..records import LANES
 from ..table import opcode
 
 
-@opcode("bra", "[.uni]")
+@opcode("bra", "[.uni]", operands=1)
 def branch(e: Lowering, i: Instruction) -> None:
     """``@p bra target``."""
     target = target_of(e.graph, i.operands[0])
@@ -23,7 +23,7 @@ def branch(e: Lowering, i: Instruction) -> None:
     e.branch(condition, target, e.block.index + 1)
 
 
-@opcode("brx", ".idx[.uni]")
+@opcode("brx", ".idx[.uni]", operands=2)
 def indexed_branch(e: Lowering, i: Instruction) -> None:
     """``brx.idx index, targets``: one comparison after the other."""
     index = e.source(i.operands[0], "u32")
@@ -50,8 +50,8 @@ def indexed_branch(e: Lowering, i: Instruction) -> None:
     e.emit(f"ret i32 {records.TO_MASKED}" if e.fast else "br label %dispatch")
 
 
-@opcode("ret", "[.uni]")
-@opcode("exit")
+@opcode("ret", "[.uni]", operands=0)
+@opcode("exit", operands=0)
 def leave(e: Lowering, i: Instruction) -> None:
     """The thread ends (returns from device functions have become branches)."""
     e.commit()
@@ -98,7 +98,7 @@ def _exit(e: Lowering, lanes: str) -> None:
         e.emit("br label %dispatch")
 
 
-@opcode("trap")
+@opcode("trap", operands=0)
 def trap(e: Lowering, i: Instruction) -> None:
     """Stop the launch with a fault."""
     site = e.make_site(SiteInfo())
@@ -110,13 +110,19 @@ def trap(e: Lowering, i: Instruction) -> None:
 
 
 @opcode(
-    "bar", "[.cta].(sync|arrive)", "[.cta].red.popc.u32", "[.cta].red.(and|or).pred", ".warp.sync"
+    "bar",
+    "[.cta].(sync|arrive)",
+    "[.cta].red.popc.u32",
+    "[.cta].red.(and|or).pred",
+    ".warp.sync",
+    operands=(1, 3),
 )
 @opcode(
     "barrier",
     "[.cta].(sync|arrive)[.aligned]",
     "[.cta].red.popc[.aligned].u32",
     "[.cta].red.(and|or)[.aligned].pred",
+    operands=(1, 3),
 )
 def barrier(e: Lowering, i: Instruction) -> None:
     """``bar.sync a{, b}``, ``bar.arrive a, b``, ``bar.red``, ``bar.warp.sync m`` and ``barrier``."""
@@ -157,7 +163,9 @@ def barrier(e: Lowering, i: Instruction) -> None:
     return None
 
 
-@opcode("barresult", "[.cta].red.popc[.aligned].u32", "[.cta].red.(and|or)[.aligned].pred")
+@opcode(
+    "barresult", "[.cta].red.popc[.aligned].u32", "[.cta].red.(and|or)[.aligned].pred", operands=1
+)
 def barrier_result(e: Lowering, i: Instruction) -> None:
     """Read what a barrier reduced, once it has opened."""
     value = Val("u", "i32", e.load_field("barrier_result"))
@@ -184,7 +192,7 @@ def _warp_barrier(e: Lowering, i: Instruction) -> None:
         e.emit("br label %dispatch")
 
 
-@opcode("call", "[.uni]")
+@opcode("call", "[.uni]", operands=3)
 def call(e: Lowering, i: Instruction) -> None:
     """Calls of the runtime: printf and assert (others have been inlined)."""
     name, arguments, returns = i.operands

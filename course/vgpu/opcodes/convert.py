@@ -59,13 +59,16 @@ _WORDS = "(u8|s8|u16|s16|u32|s32|u64|s64)"
     ".rn[.relu].f16x2.(e4m3x2|e5m2x2)",
     ".pack.sat.(u16|s16).s32",
     ".pack.sat.(u2|s2|u4|s4|u8|s8).s32.b32",
+    operands=(2, 4),
 )
 def convert(e: Lowering, i: Instruction) -> None:
     """``cvt{.rnd}{.ftz}{.sat}.dtype.atype d, a{, b}``."""
     if i.mods[0] == "pack":
         return _pack(e, i)
     target, source = i.mods[-2:]
-    if target in ("f16x2", "bf16x2", "e4m3x2", "e5m2x2"):
+    two = target.endswith("x2") and source == "f32"
+    e.need(len(i.operands) == 2 + two, f"{len(i.operands)} operands here")
+    if target.endswith("x2"):
         return _pair(e, i, target, source)
     signed = target[0] == "s"
     if is_float(source):
@@ -129,6 +132,7 @@ def _to_53_bits(e: Lowering, a: Val, signed: bool) -> Val:
 def _pack(e: Lowering, i: Instruction) -> None:
     """``cvt.pack.sat.dtype.s32 d, a, b{, c}``: two clamped numbers in front of the bits of c."""
     kind = i.mods[2]
+    e.need(len(i.operands) == 4 - kind.endswith("16"), f"{len(i.operands)} operands here")
     bits, signed = int(kind[1:]), kind[0] == "s"
     a, b = (_clamp(e, e.source(o, "s32"), bits, signed, True) for o in i.operands[1:3])
     mask = literal("i32", (1 << bits) - 1)

@@ -255,6 +255,7 @@ def binary(e: Lowering, i: Instruction) -> None:
     ".(rn|rz|rm|rp).f64",
     ".rn[.ftz][.sat|.relu].(f16|f16x2)",
     ".rn[.relu].(bf16|bf16x2)",
+    operands=4,
 )
 def fused(e: Lowering, i: Instruction) -> None:
     """``fma.rnd.type d, a, b, c``."""
@@ -293,6 +294,9 @@ def sign(e: Lowering, i: Instruction) -> None:
 def extreme(e: Lowering, i: Instruction) -> None:
     """``min`` and ``max``: a number beats NaN (``.NaN``: NaN wins), -0 is less than +0."""
     name = f"llvm.{i.opcode}imum{'' if 'NaN' in i.mods else 'num'}"
+    three = len(i.operands) == 4
+    e.need(not three or i.mods[-1] == "f32" and "xorsign" not in i.mods, "three operands here")
+    e.need(three or "abs" not in i.mods or "xorsign" in i.mods, ".abs with two operands")
 
     def compute(*values: Val) -> Val:
         sizes = values
@@ -320,8 +324,8 @@ def _xor_sign(e: Lowering, size: Val, a: Val, b: Val) -> Val:
 _ROUNDED = (".(rn|rz|rm|rp)[.ftz].f32", ".(rn|rz|rm|rp).f64", ".approx[.ftz].f32")
 
 
-@opcode("rcp", *_ROUNDED, ".approx.ftz.f64")
-@opcode("sqrt", *_ROUNDED)
+@opcode("rcp", *_ROUNDED, ".approx.ftz.f64", operands=2)
+@opcode("sqrt", *_ROUNDED, operands=2)
 def exact_or_not(e: Lowering, i: Instruction) -> None:
     """``rcp`` and ``sqrt``: the ``.approx`` forms are as exact as the others here."""
     if i.mods == ("approx", "ftz", "f64"):
@@ -336,11 +340,11 @@ def exact_or_not(e: Lowering, i: Instruction) -> None:
     return lanewise(e, i, compute, 1)
 
 
-@opcode("rsqrt", ".approx[.ftz].(f32|f64)")
-@opcode("lg2", ".approx[.ftz].f32")
-@opcode("sin", ".approx[.ftz].f32")
-@opcode("cos", ".approx[.ftz].f32")
-@opcode("tanh", ".approx.(f32|f16|f16x2|bf16|bf16x2)")
+@opcode("rsqrt", ".approx[.ftz].(f32|f64)", operands=2)
+@opcode("lg2", ".approx[.ftz].f32", operands=2)
+@opcode("sin", ".approx[.ftz].f32", operands=2)
+@opcode("cos", ".approx[.ftz].f32", operands=2)
+@opcode("tanh", ".approx.(f32|f16|f16x2|bf16|bf16x2)", operands=2)
 def approximate(e: Lowering, i: Instruction) -> None:
     """Functions that hardware approximates: computed in f64 and rounded, so closer to the truth.
 
@@ -378,7 +382,7 @@ def _rough(e: Lowering, i: Instruction) -> None:
     e.write(i.operands[0], upper(_wide_function(e, i.opcode, a)))
 
 
-@opcode("ex2", ".approx[.ftz].f32", ".approx.(f16|f16x2)", ".approx.ftz.(bf16|bf16x2)")
+@opcode("ex2", ".approx[.ftz].f32", ".approx.(f16|f16x2)", ".approx.ftz.(bf16|bf16x2)", operands=2)
 def power_of_two(e: Lowering, i: Instruction) -> None:
     """``ex2.approx.type d, a``: 2**a."""
     lanewise(e, i, lambda a: exp2_single(e, a), 1)
@@ -408,14 +412,14 @@ def exp2_single(e: Lowering, x: Val) -> Val:
     return plain(e.select(nan, x, poly))
 
 
-@opcode("copysign", ".(f32|f64)")
+@opcode("copysign", ".(f32|f64)", operands=3)
 def copy_sign(e: Lowering, i: Instruction) -> None:
     """``copysign.type d, a, b``: b with the sign of a."""
     a, b = (e.source(o, i.mods[-1]) for o in i.operands[1:3])
     e.write(i.operands[0], e.call("llvm.copysign", b, a, out=a.type))
 
 
-@opcode("testp", ".(finite|infinite|number|notanumber|normal|subnormal).(f32|f64)")
+@opcode("testp", ".(finite|infinite|number|notanumber|normal|subnormal).(f32|f64)", operands=2)
 def test_property(e: Lowering, i: Instruction) -> None:
     """``testp.property.type p, a``: compare the size of `a`, as an integer, with infinity's."""
     a = e.source(i.operands[1], i.mods[-1])

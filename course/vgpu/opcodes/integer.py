@@ -3,7 +3,7 @@
 from ..cfg import CARRY
 from ..emit import BITS, Val, literal
 from ..lowering import Lowering
-from ..ptx import Instruction
+from ..ptx import Instruction, Pair
 from ..table import opcode
 from . import floating
 from .floating import halves, join, plain
@@ -21,8 +21,10 @@ _ARITHMETIC = (
 )  # fmt: skip
 
 
-@opcode("add", f".{_WORDS}", ".sat.s32", f".cc.{_CARRIES}", ".(u16x2|s16x2)", *_ARITHMETIC)
-@opcode("sub", f".{_WORDS}", ".sat.s32", f".cc.{_CARRIES}", *_ARITHMETIC)
+@opcode(
+    "add", f".{_WORDS}", ".sat.s32", f".cc.{_CARRIES}", ".(u16x2|s16x2)", *_ARITHMETIC, operands=3
+)
+@opcode("sub", f".{_WORDS}", ".sat.s32", f".cc.{_CARRIES}", *_ARITHMETIC, operands=3)
 def add(e: Lowering, i: Instruction) -> None:
     """``add{.sat}{.cc}.type d, a, b`` and ``sub``; floating types go to `floating`."""
     kind = i.mods[-1]
@@ -42,8 +44,8 @@ def add(e: Lowering, i: Instruction) -> None:
     return e.write(i.operands[0], result)
 
 
-@opcode("addc", f"[.cc].{_CARRIES}")
-@opcode("subc", f"[.cc].{_CARRIES}")
+@opcode("addc", f"[.cc].{_CARRIES}", operands=3)
+@opcode("subc", f"[.cc].{_CARRIES}", operands=3)
 def add_with_carry(e: Lowering, i: Instruction) -> None:
     """``addc{.cc}.type d, a, b``: add the carry of the last ``.cc`` too; ``subc`` takes the borrow."""
     kind, name = i.mods[-1], i.opcode[:3]
@@ -81,7 +83,7 @@ def product(e: Lowering, a: Val, b: Val, part: str, signed: bool) -> Val:
     return e.narrow(high, a.type)
 
 
-@opcode("mul", f".(lo|hi).{_WORDS}", ".wide.(u16|s16|u32|s32)", *_ARITHMETIC)
+@opcode("mul", f".(lo|hi).{_WORDS}", ".wide.(u16|s16|u32|s32)", *_ARITHMETIC, operands=3)
 def multiply(e: Lowering, i: Instruction) -> None:
     """``mul.{lo,hi,wide}.type d, a, b``."""
     kind = i.mods[-1]
@@ -94,8 +96,9 @@ def multiply(e: Lowering, i: Instruction) -> None:
 @opcode(
     "mad", f".(lo|hi).{_WORDS}", ".wide.(u16|s16|u32|s32)", ".hi.sat.s32", f".(lo|hi).cc.{_CARRIES}",
     ".(rn|rz|rm|rp)[.ftz][.sat].f32", ".(rn|rz|rm|rp).f64",
+    operands=4,
 )  # fmt: skip
-@opcode("madc", f".(lo|hi)[.cc].{_CARRIES}")
+@opcode("madc", f".(lo|hi)[.cc].{_CARRIES}", operands=4)
 def multiply_add(e: Lowering, i: Instruction) -> None:
     """``mad.{lo,hi,wide}{.sat}{.cc}.type d, a, b, c``."""
     kind = i.mods[-1]
@@ -123,8 +126,8 @@ def multiply_add(e: Lowering, i: Instruction) -> None:
     return e.write(i.operands[0], result)
 
 
-@opcode("mul24", ".(lo|hi).(u32|s32)")
-@opcode("mad24", ".(lo|hi).(u32|s32)", ".hi.sat.s32")
+@opcode("mul24", ".(lo|hi).(u32|s32)", operands=3)
+@opcode("mad24", ".(lo|hi).(u32|s32)", ".hi.sat.s32", operands=4)
 def multiply_24(e: Lowering, i: Instruction) -> None:
     """``mul24.{lo,hi}.type d, a, b`` and ``mad24``: 24-bit operands, bits 0-31 or 16-47."""
     kind, signed = i.mods[-1], _signed(i.mods[-1])
@@ -150,7 +153,7 @@ def multiply_24(e: Lowering, i: Instruction) -> None:
     e.write(i.operands[0], result)
 
 
-@opcode("sad", f".{_WORDS}")
+@opcode("sad", f".{_WORDS}", operands=4)
 def sum_of_absolute_differences(e: Lowering, i: Instruction) -> None:
     """``sad.type d, a, b, c``: c + |a - b|."""
     kind = i.mods[-1]
@@ -161,9 +164,10 @@ def sum_of_absolute_differences(e: Lowering, i: Instruction) -> None:
 
 
 @opcode(
-    "div", f".{_WORDS}", ".(approx|full)[.ftz].f32", ".(rn|rz|rm|rp)[.ftz].f32", ".(rn|rz|rm|rp).f64"
+    "div", f".{_WORDS}", ".(approx|full)[.ftz].f32", ".(rn|rz|rm|rp)[.ftz].f32", ".(rn|rz|rm|rp).f64",
+    operands=3,
 )  # fmt: skip
-@opcode("rem", f".{_WORDS}")
+@opcode("rem", f".{_WORDS}", operands=3)
 def divide(e: Lowering, i: Instruction) -> None:
     """``div.type d, a, b`` and ``rem``. Dividing by zero gives all ones, and a remainder of a."""
     kind = i.mods[-1]
@@ -190,8 +194,8 @@ def divide(e: Lowering, i: Instruction) -> None:
 _SIGNS = (".(s16|s32|s64)", "[.ftz].(f32|f16|f16x2)", ".(f64|bf16|bf16x2)")
 
 
-@opcode("abs", *_SIGNS)
-@opcode("neg", *_SIGNS)
+@opcode("abs", *_SIGNS, operands=2)
+@opcode("neg", *_SIGNS, operands=2)
 def sign(e: Lowering, i: Instruction) -> None:
     """``abs.type d, a`` and ``neg.type d, a``."""
     kind = i.mods[-1]
@@ -212,13 +216,14 @@ _EXTREMES = (
 )  # fmt: skip
 
 
-@opcode("min", *_EXTREMES)
-@opcode("max", *_EXTREMES)
+@opcode("min", *_EXTREMES, operands=(3, 4))
+@opcode("max", *_EXTREMES, operands=(3, 4))
 def extreme(e: Lowering, i: Instruction) -> None:
     """``min.type d, a, b`` and ``max``; ``.u16x2`` and ``.s16x2`` half by half; ``.relu``."""
     kind = i.mods[-1]
     if floating.is_float(kind):
         return floating.extreme(e, i)
+    e.need(len(i.operands) == 3, "three operands here")
     name = f"llvm.{kind[0]}{i.opcode}"
 
     def one(a: Val, b: Val) -> Val:
@@ -233,11 +238,11 @@ def extreme(e: Lowering, i: Instruction) -> None:
     return e.write(i.operands[0], one(*(e.source(o, kind) for o in i.operands[1:3])))
 
 
-@opcode("popc", ".(b32|b64)")
-@opcode("clz", ".(b32|b64)")
-@opcode("brev", ".(b32|b64)")
-@opcode("not", ".(pred|b16|b32|b64)")
-@opcode("cnot", ".(b16|b32|b64)")
+@opcode("popc", ".(b32|b64)", operands=2)
+@opcode("clz", ".(b32|b64)", operands=2)
+@opcode("brev", ".(b32|b64)", operands=2)
+@opcode("not", ".(pred|b16|b32|b64)", operands=2)
+@opcode("cnot", ".(b16|b32|b64)", operands=2)
 def unary(e: Lowering, i: Instruction) -> None:
     """Count ones or leading zeros (into 32 bits), reverse bits, invert, test for zero."""
     kind = i.mods[-1]
@@ -257,7 +262,7 @@ def unary(e: Lowering, i: Instruction) -> None:
     return None
 
 
-@opcode("bfind", "[.shiftamt].(u32|s32|u64|s64)")
+@opcode("bfind", "[.shiftamt].(u32|s32|u64|s64)", operands=2)
 def find_leading_bit(e: Lowering, i: Instruction) -> None:
     """``bfind{.shiftamt}.type d, a``: position of the most significant (non-sign) bit, or -1."""
     kind = i.mods[-1]
@@ -274,7 +279,7 @@ def find_leading_bit(e: Lowering, i: Instruction) -> None:
     e.write(i.operands[0], e.narrow(place, "i32"))
 
 
-@opcode("fns", ".b32")
+@opcode("fns", ".b32", operands=4)
 def find_nth_set(e: Lowering, i: Instruction) -> None:
     """``fns.b32 d, mask, base, offset``: position of the offset-th set bit from `base` on."""
     for component, operand in enumerate(i.operands[1:4]):
@@ -304,8 +309,8 @@ def shift(e: Lowering, name: str, value: Val, amount: Val) -> Val:
     return plain(e.select(over, literal(value.type, 0), result))
 
 
-@opcode("shl", ".(b16|b32|b64)")
-@opcode("shr", ".(b16|b32|b64|u16|u32|u64|s16|s32|s64)")
+@opcode("shl", ".(b16|b32|b64)", operands=3)
+@opcode("shr", ".(b16|b32|b64|u16|u32|u64|s16|s32|s64)", operands=3)
 def shift_opcode(e: Lowering, i: Instruction) -> None:
     """``shl.type d, a, n`` and ``shr``."""
     kind = i.mods[-1]
@@ -314,7 +319,7 @@ def shift_opcode(e: Lowering, i: Instruction) -> None:
     e.write(i.operands[0], shift(e, name, a, n))
 
 
-@opcode("shf", ".(l|r).(clamp|wrap).b32")
+@opcode("shf", ".(l|r).(clamp|wrap).b32", operands=4)
 def funnel_shift(e: Lowering, i: Instruction) -> None:
     """``shf.{l,r}.{clamp,wrap}.b32 d, a, b, n``: shift the 64 bits b:a."""
     a, b, n = (e.source(o, "b32") for o in i.operands[1:4])
@@ -332,7 +337,7 @@ def funnel_shift(e: Lowering, i: Instruction) -> None:
     e.write(i.operands[0], e.narrow(moved, "i32"))
 
 
-@opcode("bfe", ".(u32|s32|u64|s64)")
+@opcode("bfe", ".(u32|s32|u64|s64)", operands=4)
 def extract_field(e: Lowering, i: Instruction) -> None:
     """``bfe.type d, a, pos, len``: bits pos..pos+len-1, sign-extended for signed types."""
     kind = i.mods[-1]
@@ -355,7 +360,7 @@ def extract_field(e: Lowering, i: Instruction) -> None:
     e.write(i.operands[0], plain(e.select(none, literal(a.type, 0), result)))
 
 
-@opcode("bfi", ".(b32|b64)")
+@opcode("bfi", ".(b32|b64)", operands=5)
 def insert_field(e: Lowering, i: Instruction) -> None:
     """``bfi.type d, a, b, pos, len``: b with `len` bits from `pos` on replaced by those of a."""
     kind = i.mods[-1]
@@ -370,7 +375,7 @@ def insert_field(e: Lowering, i: Instruction) -> None:
     e.write(i.operands[0], e.map("xor {T} {0}, {1}", chosen, b, out=a.type))
 
 
-@opcode("szext", ".(clamp|wrap).(u32|s32)")
+@opcode("szext", ".(clamp|wrap).(u32|s32)", operands=3)
 def extend_field(e: Lowering, i: Instruction) -> None:
     """``szext.{clamp,wrap}.type d, a, n``: extend from `n` bits."""
     kind = i.mods[-1]
@@ -383,7 +388,7 @@ def extend_field(e: Lowering, i: Instruction) -> None:
     e.write(i.operands[0], shift(e, "ashr" if _signed(kind) else "lshr", moved, left))
 
 
-@opcode("bmsk", ".(clamp|wrap).b32")
+@opcode("bmsk", ".(clamp|wrap).b32", operands=3)
 def bit_mask(e: Lowering, i: Instruction) -> None:
     """``bmsk.{clamp,wrap}.b32 d, a, b``: `b` ones from bit `a` on."""
     a, b = (e.source(o, "b32") for o in i.operands[1:3])
@@ -394,8 +399,8 @@ def bit_mask(e: Lowering, i: Instruction) -> None:
     e.write(i.operands[0], shift(e, "shl", ones, a))
 
 
-@opcode("dp4a", ".(u32|s32).(u32|s32)")
-@opcode("dp2a", ".(lo|hi).(u32|s32).(u32|s32)")
+@opcode("dp4a", ".(u32|s32).(u32|s32)", operands=4)
+@opcode("dp2a", ".(lo|hi).(u32|s32).(u32|s32)", operands=4)
 def dot_product(e: Lowering, i: Instruction) -> None:
     """``dp4a.atype.btype d, a, b, c``: c plus four byte products; ``dp2a.{lo,hi}`` two 16x8."""
     kinds = [m for m in i.mods if m in ("u32", "s32")]
@@ -414,7 +419,7 @@ def dot_product(e: Lowering, i: Instruction) -> None:
     e.write(i.operands[0], total)
 
 
-@opcode("prmt", ".b32[.f4e|.b4e|.rc8|.ecl|.ecr|.rc16]")
+@opcode("prmt", ".b32[.f4e|.b4e|.rc8|.ecl|.ecr|.rc16]", operands=4)
 def permute_bytes(e: Lowering, i: Instruction) -> None:
     """``prmt.b32{.mode} d, a, b, c``: pick four of the eight bytes of b:a."""
     a, b, c = (e.source(o, "b32") for o in i.operands[1:4])
@@ -466,9 +471,9 @@ def _mode_selector(e: Lowering, mode: str, c: Val, index: int) -> Val:
     return result
 
 
-@opcode("and", ".(pred|b16|b32|b64)")
-@opcode("or", ".(pred|b16|b32|b64)")
-@opcode("xor", ".(pred|b16|b32|b64)")
+@opcode("and", ".(pred|b16|b32|b64)", operands=3)
+@opcode("or", ".(pred|b16|b32|b64)", operands=3)
+@opcode("xor", ".(pred|b16|b32|b64)", operands=3)
 def logic(e: Lowering, i: Instruction) -> None:
     """``and.type d, a, b``, ``or``, ``xor``; predicates too."""
     kind = i.mods[-1]
@@ -479,9 +484,11 @@ def logic(e: Lowering, i: Instruction) -> None:
         e.write(i.operands[0], e.map(i.opcode + " {T} {0}, {1}", a, b, out=a.type))
 
 
-@opcode("lop3", "[.and|.or].b32")
+@opcode("lop3", "[.and|.or].b32", operands=(5, 6))
 def three_way_logic(e: Lowering, i: Instruction) -> None:
     """``lop3{.BoolOp}.b32 d{|p}, a, b, c, lut{, q}``: any Boolean function of three inputs."""
+    paired = isinstance(i.operands[0], Pair)
+    e.need(paired == (len(i.mods) == 2) == (len(i.operands) == 6), "these operands")
     inputs = [e.source(o, "b32") for o in i.operands[1:4]]
     result = _polynomial(e, inputs, i.operands[4].value & 255)
     destination = i.operands[0]

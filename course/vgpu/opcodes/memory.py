@@ -68,8 +68,8 @@ def _order(i: Instruction) -> int:
     return next((_ORDERS[m] for m in i.mods if m in _ORDERS), 0)
 
 
-@opcode("ld", _ACCESS % "|const|param::entry|nc|ca|cg|cs|lu|cv")
-@opcode("ldu", f"[.global][.v2|.v4].({_TYPES})")
+@opcode("ld", _ACCESS % "|const|param::entry|nc|ca|cg|cs|lu|cv", operands=(2, 3))
+@opcode("ldu", f"[.global][.v2|.v4].({_TYPES})", operands=2)
 def load(e: Lowering, i: Instruction) -> None:
     """``ld{.order}{.space}{.vec}.type d, [a]``."""
     kind, count = i.mods[-1], _count(i)
@@ -224,7 +224,7 @@ def _deinterleave(e: Lowering, host: str, size: int, count: int) -> list[Val]:
     return values
 
 
-@opcode("st", _ACCESS % "|wb|cg|cs|wt")
+@opcode("st", _ACCESS % "|wb|cg|cs|wt", operands=(2, 3))
 def store(e: Lowering, i: Instruction) -> None:
     """``st{.order}{.space}{.vec}.type [a], b``."""
     kind, count = i.mods[-1], _count(i)
@@ -312,8 +312,8 @@ _ATOMIC = (
 )
 
 
-@opcode("atom", _ATOMIC)
-@opcode("red", _ATOMIC)
+@opcode("atom", _ATOMIC, operands=(3, 5))
+@opcode("red", _ATOMIC, operands=(2, 3))
 def atomic(e: Lowering, i: Instruction) -> None:
     """``atom{.sem}{.scope}{.space}.op.type d, [a], b{, c}``; ``red`` without a result.
 
@@ -365,8 +365,8 @@ def _one_atomic(
         e.write(target, result if e.fast else result._replace(poison=poison))
 
 
-@opcode("membar", ".(cta|gl|sys)")
-@opcode("fence", "[.sc|.acq_rel|.acquire|.release].(cta|cluster|gpu|sys)")
+@opcode("membar", ".(cta|gl|sys)", operands=0)
+@opcode("fence", "[.sc|.acq_rel|.acquire|.release].(cta|cluster|gpu|sys)", operands=0)
 def fence(e: Lowering, i: Instruction) -> None:
     """Order the memory accesses of a thread: memory here is sequentially consistent already."""
     level = 2 if any(m in ("gl", "gpu", "sys", "cluster") for m in i.mods) else 1
@@ -374,20 +374,22 @@ def fence(e: Lowering, i: Instruction) -> None:
         e.runtime("void", "fence", f"i32 {e.active()}", f"i32 {level}")
 
 
-@opcode("prefetch", "[.global|.local].(L1|L2)", ".global.L2::(evict_last|evict_normal)")
-@opcode("prefetchu", ".L1")
-@opcode("discard", "[.global].L2")
-@opcode("applypriority", "[.global].L2::evict_normal")
-@opcode("pmevent", "[.mask]")
-@opcode("nanosleep", ".u32")
-@opcode("griddepcontrol", ".(launch_dependents|wait)")
-@opcode("brkpt")
+@opcode("prefetch", "[.global|.local].(L1|L2)", ".global.L2::(evict_last|evict_normal)", operands=1)
+@opcode("prefetchu", ".L1", operands=1)
+@opcode("discard", "[.global].L2", operands=2)
+@opcode("applypriority", "[.global].L2::evict_normal", operands=2)
+@opcode("pmevent", "[.mask]", operands=1)
+@opcode("nanosleep", ".u32", operands=1)
+@opcode("griddepcontrol", ".(launch_dependents|wait)", operands=0)
+@opcode("brkpt", operands=0)
 def hint(e: Lowering, i: Instruction) -> None:
     """Hints: no effect on what a program computes."""
 
 
 @opcode(
-    "createpolicy", ".fractional(.L2::(evict_last|evict_normal|evict_first|evict_unchanged))*.b64"
+    "createpolicy",
+    ".fractional(.L2::(evict_last|evict_normal|evict_first|evict_unchanged))*.b64",
+    operands=(2, 3),
 )
 def cache_policy(e: Lowering, i: Instruction) -> None:
     """``createpolicy``: there is no cache here, so any number will do."""

@@ -9,7 +9,7 @@ from . import floating
 from .floating import join, plain
 
 
-@opcode("mov", ".(pred|b16|b32|b64|b128|u16|u32|u64|s16|s32|s64|f32|f64)")
+@opcode("mov", ".(pred|b16|b32|b64|b128|u16|u32|u64|s16|s32|s64|f32|f64)", operands=2)
 def move(e: Lowering, i: Instruction) -> None:
     """``mov.type d, a``, also packing ``{a, b}`` and unpacking into ``{d, e}``."""
     destination, source = i.operands[:2]
@@ -69,7 +69,8 @@ def _forms(target: str) -> list[str]:
 
 
 @opcode(
-    "setp", *_forms(""), f".{_TESTS}{_BOOLEAN}[.ftz].f16x2", f".{_TESTS}{_BOOLEAN}.bf16x2"
+    "setp", *_forms(""), f".{_TESTS}{_BOOLEAN}[.ftz].f16x2", f".{_TESTS}{_BOOLEAN}.bf16x2",
+    operands=(3, 4),
 )  # fmt: skip
 def set_predicate(e: Lowering, i: Instruction) -> None:
     """``setp.CmpOp{.BoolOp}.type p{|q}, a, b{, c}``: q gets the opposite comparison."""
@@ -81,6 +82,7 @@ def set_predicate(e: Lowering, i: Instruction) -> None:
     if pair and len(results) == 1:
         results.append(e.invert(results[0]))
     combine = _boolean(i)
+    e.need(len(i.operands) == 3 + bool(combine), f"{len(i.operands)} operands here")
     if combine:
         c = e.source(i.operands[3], "pred")
         results = [e.logic(combine, r, c) for r in results]
@@ -91,12 +93,14 @@ def set_predicate(e: Lowering, i: Instruction) -> None:
 @opcode(
     "set", *_forms(".(u16|s16|u32|s32|f32|f16|bf16)"),
     f".{_TESTS}{_BOOLEAN}[.ftz].(f16x2|u32|s32).f16x2", f".{_TESTS}{_BOOLEAN}.(bf16x2|u32|s32).bf16x2",
+    operands=(3, 4),
 )  # fmt: skip
 def set_value(e: Lowering, i: Instruction) -> None:
     """``set.CmpOp{.BoolOp}.dtype.stype d, a, b{, c}``: all ones or 1.0 where true."""
     target, kind = i.mods[-2:]
     results = compare(e, i, kind)
     combine = _boolean(i)
+    e.need(len(i.operands) == 3 + bool(combine), f"{len(i.operands)} operands here")
     if combine:
         c = e.source(i.operands[3], "pred")
         results = [e.logic(combine, r, c) for r in results]
@@ -109,7 +113,7 @@ def set_value(e: Lowering, i: Instruction) -> None:
     e.write(i.operands[0], join(e, *values) if len(values) == 2 else values[0], sign=True)
 
 
-@opcode("selp", f".{_WORDS}", ".(f32|f64)")
+@opcode("selp", f".{_WORDS}", ".(f32|f64)", operands=4)
 def select(e: Lowering, i: Instruction) -> None:
     """``selp.type d, a, b, p``: what is not chosen does not count as used."""
     kind = f"b{i.operands[0].width}"
@@ -124,7 +128,14 @@ def select(e: Lowering, i: Instruction) -> None:
     e.write(i.operands[0], chosen)
 
 
-@opcode("slct", f".{_WORDS}.s32", f"[.ftz].{_WORDS}.f32", ".(f32|f64).s32", "[.ftz].(f32|f64).f32")
+@opcode(
+    "slct",
+    f".{_WORDS}.s32",
+    f"[.ftz].{_WORDS}.f32",
+    ".(f32|f64).s32",
+    "[.ftz].(f32|f64).f32",
+    operands=4,
+)
 def select_by_sign(e: Lowering, i: Instruction) -> None:
     """``slct.dtype.{s32,f32} d, a, b, c``: a where c >= 0."""
     a, b = (e.source(o, f"b{i.operands[0].width}") for o in i.operands[1:3])
@@ -144,7 +155,9 @@ def select_by_sign(e: Lowering, i: Instruction) -> None:
 _WINDOW = {"shared": SHARED_WINDOW, "local": LOCAL_WINDOW, "global": 0, "const": 0, "param": 0}
 
 
-@opcode("cvta", "[.to].(const|global|local|shared|shared::cta|param|param::entry).(u32|u64)")
+@opcode(
+    "cvta", "[.to].(const|global|local|shared|shared::cta|param|param::entry).(u32|u64)", operands=2
+)
 def convert_address(e: Lowering, i: Instruction) -> None:
     """``cvta{.to}.space.u64 d, a``: between an address of a state space and a generic one."""
     space = next(m.split("::")[0] for m in i.mods if m.split("::")[0] in _WINDOW)
@@ -155,7 +168,7 @@ def convert_address(e: Lowering, i: Instruction) -> None:
     e.write(i.operands[0], value)
 
 
-@opcode("isspacep", ".(const|global|local|shared|shared::cta|param|param::entry)")
+@opcode("isspacep", ".(const|global|local|shared|shared::cta|param|param::entry)", operands=2)
 def is_in_space(e: Lowering, i: Instruction) -> None:
     """``isspacep.space p, a``: is generic address `a` in this state space?"""
     space = i.mods[0].split("::")[0]

@@ -24,7 +24,7 @@ def _member_mask(e: Lowering, i: Instruction, operand: int) -> tuple[int, str, b
     return site, mask, False
 
 
-@opcode("shfl", ".sync.(up|down|bfly|idx).b32")
+@opcode("shfl", ".sync.(up|down|bfly|idx).b32", operands=5)
 def shuffle(e: Lowering, i: Instruction) -> None:
     """``shfl.sync.mode.b32 d{|p}, a, b, c, membermask``."""
     e.need(i.mods[0] == "sync", "shfl without .sync (removed after sm_70)")
@@ -59,7 +59,7 @@ def shuffle(e: Lowering, i: Instruction) -> None:
         e.write(targets[1], Val("v", "pred", e.load_field("predicate")))
 
 
-@opcode("vote", ".sync.(all|any|uni).pred", ".sync.ballot.b32")
+@opcode("vote", ".sync.(all|any|uni).pred", ".sync.ballot.b32", operands=3)
 def vote(e: Lowering, i: Instruction) -> None:
     """``vote.sync.{all,any,uni}.pred p, a, m`` and ``vote.sync.ballot.b32 d, a, m``."""
     e.need(i.mods[0] == "sync", "vote without .sync (removed after sm_70)")
@@ -90,7 +90,7 @@ def _vote_of_all(e: Lowering, mode: str, lanes: str) -> Val:
     return Val("u", "pred", some if mode == "any" else every)
 
 
-@opcode("match", ".(any|all).sync.(b32|b64)")
+@opcode("match", ".(any|all).sync.(b32|b64)", operands=3)
 def match(e: Lowering, i: Instruction) -> None:
     """``match.{any,all}.sync.type d{|p}, a, m``: which lanes hold the same value."""
     kind = i.mods[-1]
@@ -111,7 +111,7 @@ def match(e: Lowering, i: Instruction) -> None:
 _REDUX = {"add": 0, "min": 1, "max": 2, "and": 3, "or": 4, "xor": 5}
 
 
-@opcode("redux", ".sync.(add|min|max).(u32|s32)", ".sync.(and|or|xor).b32")
+@opcode("redux", ".sync.(add|min|max).(u32|s32)", ".sync.(and|or|xor).b32", operands=3)
 def reduce(e: Lowering, i: Instruction) -> None:
     """``redux.sync.op.type d, a, m``: one result for all members."""
     kind = i.mods[-1]
@@ -128,13 +128,13 @@ def reduce(e: Lowering, i: Instruction) -> None:
     e.write(i.operands[0], e.get(3, "i32"))
 
 
-@opcode("activemask", ".b32")
+@opcode("activemask", ".b32", operands=1)
 def active_mask(e: Lowering, i: Instruction) -> None:
     """``activemask.b32 d``: the lanes that run together at this moment."""
     e.write(i.operands[0], Val("u", "i32", e.active()))
 
 
-@opcode("elect", ".sync")
+@opcode("elect", ".sync", operands=2)
 def elect(e: Lowering, i: Instruction) -> None:
     """``elect.sync d|p, membermask``: the lowest member is the leader."""
     _, mask, everybody = _member_mask(e, i, 1)
