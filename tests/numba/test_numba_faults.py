@@ -220,7 +220,7 @@ def test_exceptions_with_debug():
 
 
 def test_errors_of_numba_stay_its_own():
-    from numba.cuda.core.errors import TypingError
+    from numba.core.errors import TypingError
 
     @cuda.jit
     def lists(out):

@@ -6,7 +6,6 @@ Nothing is asynchronous: when a call returns, its work is done, so streams have 
 own and waiting never takes time. Handles are plain integers in the types of cuda.bindings.
 """
 
-import ctypes
 import functools
 import itertools
 import threading
@@ -31,8 +30,6 @@ _VERSION = 13000
 #: The one context there is.
 CONTEXT = binding.CUcontext(1)
 _NO_CONTEXT = binding.CUcontext(0)
-
-_CALLBACK = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int, ctypes.c_void_p)
 
 
 class Refused(Exception):
@@ -217,9 +214,6 @@ class Driver:
     def cuStreamSynchronize(self, stream: Any) -> None: ...
 
     def cuStreamWaitEvent(self, stream: Any, event: Any, flags: int) -> None: ...
-
-    def cuStreamAddCallback(self, stream: Any, callback: Any, data: int, flags: int) -> None:
-        _CALLBACK(int(callback))(int(stream), 0, data)
 
     def cuEventCreate(self, flags: int) -> Any:
         event = binding.CUevent(next(self._handles))
