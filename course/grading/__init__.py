@@ -9,6 +9,7 @@ import is ``course.checks``. The way of a submission through the modules::
     release    solutions/ -> assignments/, by nbgrader
     intake     any file a student hands in -> a clean notebook and what was repaired; runs nothing
     engine     what an engine is; fast (forked from zygote) and stock (nbgrader) are the two
+    processes  ends what a notebook has started
     score      results of cells -> points and messages, the same for both engines
     feedback   one page for a student
     grade      a folder of submissions -> results.json, results.csv, feedback/

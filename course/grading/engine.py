@@ -12,8 +12,6 @@ from collections.abc import Container
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol, Self, TextIO
 
-import psutil
-
 from course.grading.cells import Cell, Notebook
 
 
@@ -182,18 +180,6 @@ def collect(lines: Lines, *, patience: float) -> list[CellResult]:
                 return [*results, CellResult(running, status)]
             case _:
                 raise EngineError("the process that runs the notebook ended outside its cells")
-
-
-def kill_tree(pid: int) -> None:
-    """Kill the process `pid` and everything it started."""
-    try:
-        root = psutil.Process(pid)
-        family = [*root.children(recursive=True), root]
-    except psutil.NoSuchProcess:
-        return
-    for process in family:
-        with contextlib.suppress(psutil.NoSuchProcess):
-            process.kill()
 
 
 def shorten(text: str, limit: int) -> str:

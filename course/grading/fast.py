@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from typing import Self, TextIO
 
 from course import ROOT
-from course.grading import engine
+from course.grading import engine, processes
 from course.grading.cells import Notebook
 from course.grading.engine import LIMITS, CellResult, EngineError, Limits, Lines
 
@@ -39,7 +39,7 @@ class Fast:
     def __exit__(self, *exception: object) -> None:
         if self._zygote is not None:
             self._control.close()
-            engine.kill_tree(self._zygote.pid)
+            processes.kill_tree(self._zygote.pid)
             self._zygote.wait()
             self._zygote = None
 
@@ -66,7 +66,7 @@ class Fast:
                 try:
                     return engine.collect(lines, patience=3 * limits.cell_seconds + 10)
                 finally:
-                    engine.kill_tree(hello["pid"])
+                    processes.kill_tree(hello["pid"])
 
     @contextlib.contextmanager
     def _fork(self) -> Iterator[tuple[TextIO, TextIO]]:
@@ -119,7 +119,7 @@ def fresh_process() -> Iterator[tuple[TextIO, TextIO]]:
     try:
         yield process.stdin, process.stdout
     finally:
-        engine.kill_tree(process.pid)
+        processes.kill_tree(process.pid)
         process.wait()
 
 

@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 from typing import Any, Self
 
-from course.grading import engine
+from course.grading import engine, processes
 from course.grading.cells import Notebook
 from course.grading.engine import LIMITS, CellResult, EngineError, Limits, Lines
 from course.grading.fast import environment
@@ -56,7 +56,7 @@ class Worker:
 
     def close(self) -> None:
         """End the process and its kernel."""
-        engine.kill_tree(self.process.pid)
+        processes.kill_tree(self.process.pid)
         self.process.wait()
         with contextlib.suppress(OSError):
             self.process.stdin.close()

@@ -23,7 +23,9 @@ import socket
 import sys
 from collections.abc import Callable
 from types import FrameType
-from typing import Any, TextIO
+from typing import Any, NoReturn, TextIO
+
+from course.grading import processes
 
 ESCAPES = re.compile(r"\x1b\[[0-9;]*m")
 
@@ -160,12 +162,12 @@ def serve(requests: TextIO, answers: TextIO, shell: Any) -> None:
         os.environ["COURSE_SECRET_SEED"] = request["seed"]
     os.chdir(request["folder"])
     sys.stdin = io.StringIO("")  # input() meets the end of the file
+    own = os.getpid()
 
     def tell(event: dict[str, Any]) -> None:
         answers.write(json.dumps(event) + "\n")
         answers.flush()
 
-    tell({"pid": os.getpid()})
     for cell, source in request["cells"]:
         tell({"start": cell})
         try:
@@ -173,6 +175,8 @@ def serve(requests: TextIO, answers: TextIO, shell: Any) -> None:
                 result = run_cell(shell, cell, source, request["output_bytes"])
         except TimeLimit:  # it struck between the student's code and the end of the cell
             result = {"id": cell, "status": "timeout"}
+        if os.getpid() != own:
+            os._exit(0)  # the cell has forked, and this is the child: the rest is its parent's
         tell({"result": result})
     tell({"done": 1})
 
@@ -186,19 +190,36 @@ def serve_forks(control: socket.socket, shell: Any) -> None:
         if not message:
             return
         if os.fork() == 0:
-            signal.signal(signal.SIGCHLD, signal.SIG_DFL)
             control.close()
-            os.setsid()
-            silence()
-            with socket.socket(fileno=connections[0]) as connection:
-                file = connection.makefile("rw", encoding="utf-8")
-                serve(file, file, shell)
-            os._exit(0)  # no atexit function of the student's runs
+            serve_fork(connections[0], shell)
         os.close(connections[0])
         # what torch imports when a class derives from TorchDispatchMode: two seconds that the
         # first notebook should not wait for if it does without, and no later one should pay
         with contextlib.suppress(ImportError):
             importlib.import_module("torch._dynamo")
+
+
+def serve_fork(connection: int, shell: Any) -> NoReturn:
+    """Run the notebook that comes over `connection` in a child, and clear up after it."""
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    os.setsid()
+    silence()
+    with open(connection, "w", encoding="utf-8", closefd=False) as file:
+        file.write(json.dumps({"pid": os.getpid()}) + "\n")
+    try:
+        if not processes.keep():
+            close_in_forks(connection)
+            with socket.socket(fileno=connection) as plug:
+                file = plug.makefile("rw", encoding="utf-8")
+                serve(file, file, shell)
+    finally:
+        os._exit(0)  # no atexit function of the student's runs
+
+
+def close_in_forks(descriptor: int) -> None:
+    """Have what the notebook forks not hold the connection open: its end says that we ended."""
+    if hasattr(os, "register_at_fork"):
+        os.register_at_fork(after_in_child=functools.partial(os.close, descriptor))
 
 
 def take_pipes() -> tuple[TextIO, TextIO]:
@@ -218,8 +239,10 @@ def silence() -> None:
 
 if __name__ == "__main__":
     if sys.argv[1] == "once":
-        pipes = take_pipes()
-        serve(*pipes, preload())
+        requests, answers = take_pipes()
+        print(json.dumps({"pid": os.getpid()}), file=answers, flush=True)
+        close_in_forks(answers.fileno())
+        serve(requests, answers, preload())
         os._exit(0)
     else:
         serve_forks(socket.socket(fileno=int(sys.argv[1])), preload())
