@@ -56,6 +56,8 @@ c.Autograde.autograde_preprocessors = [
     "nbgrader.preprocessors.CheckCellMetadata",
 ]
 c.OverwriteCells.add_missing_cells = True
+# the kernel does not end, or fall silent, because a cell says so
+c.Execute.extra_arguments = ["--IPKernelApp.extra_extensions=course.grading.kernel"]
 c.Execute.timeout = 60
 c.Execute.startup_timeout = 120
 c.Execute.shutdown_kernel = "immediate"  # nothing of a student's needs to be asked politely

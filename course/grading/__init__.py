@@ -9,6 +9,7 @@ import is ``course.checks``. The way of a submission through the modules::
     release    solutions/ -> assignments/, by nbgrader
     intake     any file a student hands in -> a clean notebook and what was repaired; runs nothing
     engine     what an engine is; fast (forked from zygote) and stock (nbgrader) are the two
+    kernel     what a kernel of nbgrader's does differently here; output: what is kept of a flood
     processes  ends what a notebook has started
     score      results of cells -> points and messages, the same for both engines
     feedback   one page for a student

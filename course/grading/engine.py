@@ -12,6 +12,7 @@ from collections.abc import Container
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol, Self, TextIO
 
+from course.grading import output
 from course.grading.cells import Cell, Notebook
 
 
@@ -21,7 +22,7 @@ class Limits:
 
     cell_seconds: float = 60.0
     """Computing time where the engine can measure it, time on the clock where it cannot."""
-    output_bytes: int = 20_000
+    output_bytes: int = output.LIMIT
     """Kept of what the cell prints: the head and the tail."""
 
 
@@ -180,14 +181,3 @@ def collect(lines: Lines, *, patience: float) -> list[CellResult]:
                 return [*results, CellResult(running, status)]
             case _:
                 raise EngineError("the process that runs the notebook ended outside its cells")
-
-
-def shorten(text: str, limit: int) -> str:
-    """Return at most about `limit` characters of `text`: its head and its tail."""
-    if len(text) <= limit:
-        return text
-    half = max(limit // 2, 0)
-    left_out = len(text) - 2 * half
-    return (
-        f"{text[:half]}\n[... {left_out:,} characters left out ...]\n{text[-half:] if half else ''}"
-    )

@@ -10,12 +10,10 @@ from typing import Any
 
 import jinja2
 
-from course.grading.engine import CellResult, shorten
+from course.grading.engine import CellResult
+from course.grading.output import LIMIT, shorten
 from course.grading.repair import Submission
 from course.grading.score import NOT_ANSWERED, Question
-
-#: Of what a cell printed or a student wrote, at most so many characters are shown.
-SHOWN = 20_000
 
 TEMPLATE = jinja2.Environment(autoescape=True, trim_blocks=True).from_string(
     Path(__file__).with_suffix(".html").read_text(encoding="utf-8")
@@ -57,10 +55,10 @@ def look_at(
         return
     texts = {cell["id"]: cell["source"] for cell in submission.notebook["cells"]}
     for key in question.answers:
-        yield f"Your cell {key}", shorten(texts[key], SHOWN)
+        yield f"Your cell {key}", shorten(texts[key], LIMIT)
     for key in [*question.answers, question.id]:
         result = results.get(key)
         if result and result.output.strip():
-            yield f"Printed by {key}", shorten(result.output, SHOWN)
+            yield f"Printed by {key}", shorten(result.output, LIMIT)
         if result and result.traceback and result.error != "Wrong":
-            yield f"Where {key} stopped", shorten(result.traceback, SHOWN)
+            yield f"Where {key} stopped", shorten(result.traceback, LIMIT)

@@ -7,10 +7,7 @@ from nbgrader.preprocessors import ClearSolutions, DeduplicateIds, NbGraderPrepr
 from nbgrader.utils import is_grade, is_solution
 
 from course.grading import cells
-from course.grading.engine import shorten
-
-#: No cell of a graded notebook keeps more output than this.
-OUTPUT_BYTES = 20_000
+from course.grading.output import LIMIT, shorten
 
 HEADER = """\
 > **How to work on this problem set.** `python3 -m course start {name}` makes your own copy in `my/`
@@ -86,14 +83,14 @@ class TameOutputs(NbGraderPreprocessor):
 
     Text on stderr becomes text on stdout (nbgrader gives no points to a test cell that warns), the
     value of a test cell's last expression is dropped (nbgrader would take it for a score), and a
-    cell keeps at most OUTPUT_BYTES of output.
+    cell keeps at most LIMIT of output.
     """
 
     def preprocess_cell(self, cell: Any, resources: Any, index: int) -> tuple[Any, Any]:
         """Tame the outputs of one cell."""
         if cell.cell_type != "code":
             return cell, resources
-        left, kept = OUTPUT_BYTES, []
+        left, kept = LIMIT, []
         for output in cell.outputs:
             if output.output_type == "execute_result" and is_grade(cell):
                 continue

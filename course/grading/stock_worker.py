@@ -13,8 +13,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import psutil
+
 from course import notebooks
-from course.grading import release
+from course.grading import processes, release
 from course.grading.engine import code_cells
 from course.grading.sets import ProblemSet
 from course.grading.zygote import ESCAPES, take_pipes
@@ -33,9 +35,11 @@ def main(source: Path) -> None:
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         there = ProblemSet(source.stem, Path(folder))
         release.generate(ProblemSet(source.stem, source.parent.parent.parent), there.root)
+        processes.adopt_orphans()
         tell({"ready": 1})
         for line in requests:
             grade(json.loads(line), there, tell)
+            processes.kill_children(psutil.Process())
             tell({"ready": 1})
 
 

@@ -26,6 +26,8 @@ from types import FrameType
 from typing import Any, NoReturn, TextIO
 
 from course.grading import processes
+from course.grading.kernel import refuse_to_exit
+from course.grading.output import Kept
 
 ESCAPES = re.compile(r"\x1b\[[0-9;]*m")
 
@@ -49,13 +51,12 @@ def preload() -> Any:
         def _tee(self, channel: str) -> contextlib.AbstractContextManager[None]:
             return contextlib.nullcontext()  # IPython's own would keep all that is printed
 
-        def ask_exit(self) -> None:
-            raise SystemExit("a cell cannot end the session here")
-
     config = Config()
     config.HistoryManager.enabled = False
     config.InteractiveShell.colors = "nocolor"
-    return Shell.instance(config=config)
+    shell = Shell.instance(config=config)
+    shell.ask_exit = refuse_to_exit
+    return shell
 
 
 class TimeLimit(BaseException):
@@ -94,38 +95,6 @@ class Clock:
 
     def __exit__(self, *exception: object) -> None:
         self._set(0)
-
-
-class Kept(io.TextIOBase):
-    """A text stream that keeps the head and the tail of what is written, not the middle."""
-
-    def __init__(self, limit: int) -> None:
-        self._half = limit // 2
-        self._head = self._tail = ""
-        self._left_out = 0
-
-    def writable(self) -> bool:
-        """Say that it takes text."""
-        return True
-
-    def write(self, text: str) -> int:
-        """Keep what fits of `text`."""
-        room = self._half - len(self._head)
-        self._head += text[:room] if room > 0 else ""
-        self._tail += text[room:] if room > 0 else text
-        if len(self._tail) > 4 * self._half:
-            self._trim()
-        return len(text)
-
-    def _trim(self) -> None:
-        self._left_out += max(len(self._tail) - self._half, 0)
-        self._tail = self._tail[-self._half :]
-
-    def text(self) -> str:
-        """Return what was kept."""
-        self._trim()
-        gap = f"\n[... {self._left_out:,} characters left out ...]\n" if self._left_out else ""
-        return self._head + gap + self._tail
 
 
 def run_cell(shell: Any, cell: str, source: str, output_bytes: int) -> dict[str, Any]:
