@@ -4,6 +4,7 @@ Each submission is graded by itself: what goes wrong with one is in its own entr
 """
 
 import csv
+import hashlib
 import json
 import os
 import statistics
@@ -24,6 +25,9 @@ Entry = dict[str, Any]
 
 #: Folders that other programs leave among the students'.
 NOBODY = {".git", ".ipynb_checkpoints", "__MACOSX"}
+
+#: Bytes that the name of a file may have.
+MAX_NAME = 255
 
 
 def grade(
@@ -119,7 +123,6 @@ def grade_one(
         path, flags = intake.choose(folder, f"{name}.ipynb", blueprint)
         submission = intake.take(path, blueprint)
         entry["flags"] = [*flags, *submission.flags]
-        keep(out / "submitted" / folder.name / name / f"{name}.ipynb", submission)
         results = run_whole(engine, submission.notebook, seed=seed, limits=limits)
         questions = score.questions(blueprint, submission, results)
         entry |= score.total(questions)
@@ -131,10 +134,28 @@ def grade_one(
         entry["reason"] = f"the grader could not run it ({error}); that is no fault of the student"
     except Exception as error:  # one submission never stops the others
         entry["reason"] = f"the grader failed on it ({type(error).__name__}: {error})"
-    page = feedback.page(name, entry, *graded)
-    file = out / "feedback" / f"{folder.name[:240]}.html"  # a name may fill what systems allow
-    file.write_text(page, encoding="utf-8", errors="backslashreplace")
+    try:
+        if graded:
+            keep(out / "submitted" / folder.name / name / f"{name}.ipynb", submission)
+        page = feedback.page(name, entry, *graded)
+        file = out / "feedback" / page_name(folder.name)
+        file.write_text(page, encoding="utf-8", errors="backslashreplace")
+    except Exception as error:  # the points are there: better without a page than without them
+        complaint = f"The feedback could not be written ({type(error).__name__}: {error})."
+        entry["flags"] = [*entry["flags"], complaint]
     return entry
+
+
+def page_name(student: str) -> str:
+    """Return the name of a student's page; a folder's name may fill all that systems allow.
+
+    A name that is too long is cut, and ends in a number of its own.
+    """
+    raw = os.fsencode(student)
+    if len(raw) + len(".html") > MAX_NAME:
+        number = hashlib.sha256(raw).hexdigest()[:8]
+        student = f"{raw[: MAX_NAME - 20].decode('utf-8', 'ignore')}-{number}"
+    return f"{student}.html"
 
 
 def printable(name: str) -> str:

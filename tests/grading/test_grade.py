@@ -124,6 +124,40 @@ def test_a_name_that_is_no_text(folder, graded, solution):
     assert graded()["caf\\udce9"]["score"] == 8.0
 
 
+@pytest.mark.parametrize("letter", ["漢", "é", "a"])
+def test_names_that_fill_what_systems_allow(folder, tmp_path, graded, solution, letter):
+    size = len(letter.encode())
+    names = sorted(letter * (252 // size - 1) + tail for tail in ("xy", "xz"))
+    for name in names:
+        put(folder / name / "toy.ipynb", solution)
+    entries = graded()
+    assert [(name, e["score"], e["flags"]) for name, e in entries.items()] == [
+        (name, 8.0, []) for name in names
+    ]
+    pages = [*(tmp_path / "out" / "feedback").iterdir()]
+    titles = [page.read_text(encoding="utf-8") for page in pages]
+    assert [sum(name in title for title in titles) for name in names] == [1, 1]
+    assert all(page.name.startswith(letter * 70) for page in pages)
+
+
+def test_a_page_that_cannot_be_written_costs_no_points(folder, graded, solution, monkeypatch):
+    def page(title, entry, *graded):
+        if entry["student"] == "bob":
+            raise ZeroDivisionError("a bug")
+        return "a page"
+
+    monkeypatch.setattr(module.feedback, "page", page)
+    for student in ("ada", "bob", "cyd"):
+        put(folder / student / "toy.ipynb", solution)
+    entries = graded()
+    assert [e["score"] for e in entries.values()] == [8.0] * 3
+    assert [e["status"] for e in entries.values()] == ["graded"] * 3
+    assert entries["bob"]["flags"] == [
+        "The feedback could not be written (ZeroDivisionError: a bug)."
+    ]
+    assert entries["cyd"]["flags"] == []
+
+
 class Broken:
     """An engine that fails on one student and returns nonsense for another."""
 
