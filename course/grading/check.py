@@ -13,7 +13,7 @@ from course.grading.score import Question
 from course.grading.sets import ProblemSet
 
 #: An answer takes a second or two; whoever waits for an endless loop should not wait a minute.
-LIMITS = Limits(cell_seconds=20.0)
+LIMITS = Limits(cell_seconds=20.0, notebook_seconds=100.0)
 INDENT = " " * 16
 
 

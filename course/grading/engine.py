@@ -8,8 +8,9 @@ import contextlib
 import json
 import queue
 import threading
+import time
 from collections.abc import Container
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, Protocol, Self, TextIO
 
 from course.grading import output
@@ -18,12 +19,23 @@ from course.grading.cells import Cell, Notebook
 
 @dataclass(frozen=True)
 class Limits:
-    """How much one cell may use."""
+    """How much a notebook and each of its cells may use."""
 
     cell_seconds: float = 60.0
     """Computing time where the engine can measure it, time on the clock where it cannot."""
+    notebook_seconds: float = 300.0
+    """Time on the clock for all cells, together with the runs that follow a stopped cell."""
+    least_seconds: float = 5.0
+    """What a cell may use in any case; a right answer takes less."""
     output_bytes: int = output.LIMIT
     """Kept of what the cell prints: the head and the tail."""
+
+    def cell(self, left: float) -> float:
+        """Return the seconds of a cell that begins when the notebook has `left` seconds left.
+
+        A quarter of them: however many cells are stuck, the next one has some time.
+        """
+        return min(self.cell_seconds, max(self.least_seconds, left / 4))
 
 
 LIMITS = Limits()
@@ -36,7 +48,8 @@ class CellResult:
     """What became of a code cell."""
 
     id: str
-    status: Literal["ok", "error", "timeout", "died"]
+    status: Literal["ok", "error", "timeout", "died", "unrun"]
+    """"unrun" if others had used all the time of the notebook."""
     error: str = ""
     """Name of the exception's class."""
     message: str = ""
@@ -89,21 +102,28 @@ def run_whole(
     """Run `notebook` to its end and return the results by cell id, in order.
 
     After a cell that ended the process the notebook runs again without that cell, so the other
-    answers keep their points.
+    answers keep their points. When the time of the notebook is up, the cells below the one that was
+    running do not run; those above it do, once more, for an engine that tells its results at the
+    end.
     """
-    stopped: dict[str, CellResult] = {}
+    found: dict[str, CellResult] = {}
+    skipped: set[str] = set()
+    end = time.monotonic() + limits.notebook_seconds
     while True:
-        left = without(notebook, stopped)
-        results = engine.run(left, seed=seed, limits=limits)
-        fresh = {r.id: r for r in results if r.status in ("died", "timeout")}
-        stopped |= fresh
-        if len(results) == len(code_cells(left)):
-            found = {result.id: result for result in results} | stopped
-            return {cell["id"]: found[cell["id"]] for cell in code_cells(notebook)}
-        if not fresh:
-            raise EngineError(
-                f"the engine returned {len(results)} of {len(code_cells(left))} cells"
-            )
+        cells = code_cells(without(notebook, skipped))
+        seconds = end - time.monotonic()
+        left = replace(limits, cell_seconds=limits.cell(seconds), notebook_seconds=seconds)
+        results = engine.run(without(notebook, skipped), seed=seed, limits=left)
+        found |= {r.id: r for r in results if r.id not in skipped}
+        if len(results) == len(cells):
+            break
+        if not results or results[-1].status not in ("died", "timeout"):
+            raise EngineError(f"the engine returned {len(results)} of {len(cells)} cells")
+        skipped.add(results[-1].id)
+        if time.monotonic() > end:
+            ids = [cell["id"] for cell in cells]
+            skipped |= {*ids[ids.index(results[-1].id) :]}
+    return {c["id"]: found.get(c["id"], CellResult(c["id"], "unrun")) for c in code_cells(notebook)}
 
 
 def code_cells(notebook: Notebook) -> list[Cell]:

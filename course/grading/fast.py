@@ -4,6 +4,7 @@ It isolates nothing. Our own tests and a student's own `check` use it.
 """
 
 import contextlib
+import dataclasses
 import json
 import os
 import socket
@@ -51,8 +52,7 @@ class Fast:
             request = {
                 "cells": [[c["id"], c["source"]] for c in engine.code_cells(notebook)],
                 "seed": seed,
-                "cell_seconds": limits.cell_seconds,
-                "output_bytes": limits.output_bytes,
+                "limits": dataclasses.asdict(limits),
                 "folder": folder,
             }
             with self._fork() if CAN_FORK else fresh_process() as (requests, answers):

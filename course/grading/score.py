@@ -92,6 +92,8 @@ def explain(result: CellResult, subject: str, *, own: bool) -> str:
     """
     if result.status == "timeout":
         return f"{subject} did not come to an end in time. Is there a loop that never ends?"
+    if result.status == "unrun":
+        return f"{subject} did not run: other cells had used all the time of the notebook."
     if result.status == "died":
         return (
             f"{subject} ended the whole Python process: a crash, or a call that ends the program."

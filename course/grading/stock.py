@@ -6,6 +6,7 @@ rest together.
 """
 
 import contextlib
+import dataclasses
 import json
 import queue
 import subprocess
@@ -83,7 +84,7 @@ class Stock:
         self, notebook: Notebook, *, seed: str | None = None, limits: Limits = LIMITS
     ) -> list[CellResult]:
         """Run the code cells of `notebook`; see `course.grading.engine.Engine.run`."""
-        request = {"notebook": notebook, "seed": seed, "cell_seconds": limits.cell_seconds}
+        request = {"notebook": notebook, "seed": seed, "limits": dataclasses.asdict(limits)}
         worker, fit = self._idle.get(), False
         try:
             worker = worker or Worker(self._source)

@@ -5,10 +5,12 @@ they come on stdin, as JSON lines; see `course.grading.engine.collect` for what 
 """
 
 import json
+import math
 import os
 import shutil
 import sys
 import tempfile
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -17,7 +19,7 @@ import psutil
 
 from course import notebooks
 from course.grading import processes, release
-from course.grading.engine import code_cells
+from course.grading.engine import Limits, code_cells
 from course.grading.sets import ProblemSet
 from course.grading.zygote import ESCAPES, take_pipes
 
@@ -58,7 +60,9 @@ def grade(
     if request["seed"] is not None:
         os.environ["COURSE_SECRET_SEED"] = request["seed"]
     settings = release.config(there.root)
-    settings.Execute.timeout = round(request["cell_seconds"])
+    limits = Limits(**request["limits"])
+    end = time.monotonic() + limits.notebook_seconds
+    settings.Execute.timeout_func = lambda cell: math.ceil(limits.cell(end - time.monotonic()))
     settings.Execute.interrupt_on_timeout = False  # a cell may ignore it, and hold up all others
     execute = watched(tell)
     settings.Autograde.autograde_preprocessors[0] = execute

@@ -7,8 +7,8 @@ It runs no torch operation before the fork: a child would hang in OpenMP's dead 
 
 ``python -m course.grading.zygote once`` runs the one notebook on stdin (where fork is not safe).
 
-A request is one JSON line, ``{"cells": [[id, source], ...], "seed", "cell_seconds",
-"output_bytes", "folder"}``; the answer is JSON lines, see `course.grading.engine.collect`.
+A request is one JSON line, ``{"cells": [[id, source], ...], "seed", "limits", "folder"}``; the
+answer is JSON lines, see `course.grading.engine.collect`.
 """
 
 import contextlib
@@ -21,11 +21,13 @@ import re
 import signal
 import socket
 import sys
+import time
 from collections.abc import Callable
 from types import FrameType
 from typing import Any, NoReturn, TextIO
 
 from course.grading import processes
+from course.grading.engine import Limits
 from course.grading.kernel import refuse_to_exit
 from course.grading.output import Kept
 
@@ -131,7 +133,8 @@ def serve(requests: TextIO, answers: TextIO, shell: Any) -> None:
         os.environ["COURSE_SECRET_SEED"] = request["seed"]
     os.chdir(request["folder"])
     sys.stdin = io.StringIO("")  # input() meets the end of the file
-    own = os.getpid()
+    own, limits = os.getpid(), Limits(**request["limits"])
+    end = time.monotonic() + limits.notebook_seconds
 
     def tell(event: dict[str, Any]) -> None:
         answers.write(json.dumps(event) + "\n")
@@ -140,8 +143,9 @@ def serve(requests: TextIO, answers: TextIO, shell: Any) -> None:
     for cell, source in request["cells"]:
         tell({"start": cell})
         try:
-            with Clock(request["cell_seconds"], functools.partial(tell, {"ended": "timeout"})):
-                result = run_cell(shell, cell, source, request["output_bytes"])
+            seconds = limits.cell(end - time.monotonic())
+            with Clock(seconds, functools.partial(tell, {"ended": "timeout"})):
+                result = run_cell(shell, cell, source, limits.output_bytes)
         except TimeLimit:  # it struck between the student's code and the end of the cell
             result = {"id": cell, "status": "timeout"}
         if os.getpid() != own:
