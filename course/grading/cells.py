@@ -61,7 +61,7 @@ def parse(source: str) -> ast.Module | None:
     """Return the syntax tree of a cell (magics translated), or None if it is not Python."""
     try:
         return ast.parse(TransformerManager().transform_cell(source))
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+    except Exception:  # the parser has four, and IPython's transformer (`x = %"""`) any of its own
         return None
 
 

@@ -1,9 +1,13 @@
 """Keeps the head and the tail of what a notebook prints; nobody reads the middle of a flood."""
 
 import io
+import re
 
 #: No cell of a graded notebook keeps more output than this, in characters.
 LIMIT = 20_000
+
+#: What stands in the place of the middle.
+GAP = "\n[... {:,} characters left out ...]\n"
 
 
 class Kept(io.TextIOBase):
@@ -34,7 +38,7 @@ class Kept(io.TextIOBase):
     def text(self) -> str:
         """Return what was kept."""
         self._trim()
-        gap = f"\n[... {self._left_out:,} characters left out ...]\n" if self._left_out else ""
+        gap = GAP.format(self._left_out) if self._left_out else ""
         return self._head + gap + self._tail
 
 
@@ -43,7 +47,11 @@ def shorten(text: str, limit: int) -> str:
     if len(text) <= limit:
         return text
     half = max(limit // 2, 0)
-    left_out = len(text) - 2 * half
-    return (
-        f"{text[:half]}\n[... {left_out:,} characters left out ...]\n{text[-half:] if half else ''}"
-    )
+    gap = GAP.format(len(text) - 2 * half)
+    return text[:half] + gap + (text[-half:] if half else "")
+
+
+def left_out(text: str) -> int:
+    """Return how many characters were left out of `text`."""
+    gap = re.search(r"\n\[\.\.\. ([\d,]+) characters left out \.\.\.\]\n", text)
+    return int(gap[1].replace(",", "")) if gap else 0

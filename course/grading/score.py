@@ -8,12 +8,15 @@ from typing import Any, Literal
 from course.grading import cells
 from course.grading.cells import Blueprint
 from course.grading.engine import CellResult
+from course.grading.output import left_out
 from course.grading.repair import Submission
 
 State = Literal["right", "wrong", "not answered", "by hand"]
 
 NOT_ANSWERED = "Not answered."
 BY_HAND = "To be graded by hand."
+#: Characters that nobody prints on purpose.
+FLOOD = 1_000_000
 FRAME = re.compile(r"Cell In\[\d+\], line (\d+)(?:, in (\w+))?")
 
 
@@ -91,6 +94,11 @@ def explain(result: CellResult, subject: str, *, own: bool) -> str:
         Whether the cell is the student's own, rather than a test.
     """
     if result.status == "timeout":
+        if (printed := left_out(result.output)) > FLOOD:
+            return (
+                f"{subject} printed over {printed:,} characters and was stopped after its time: "
+                "print less, or is there a loop that never ends?"
+            )
         return f"{subject} did not come to an end in time. Is there a loop that never ends?"
     if result.status == "unrun":
         return f"{subject} did not run: other cells had used all the time of the notebook."
@@ -106,6 +114,9 @@ def explain(result: CellResult, subject: str, *, own: bool) -> str:
         )
     text = re.sub(r"\s*\((?:<?[\w.-]+>?, )?line (\d+)\)", r" (line \1)", result.message)
     fault = f"{result.error}: {text}" if text else result.error
+    if own and result.error == "IndexError" and not FRAME.search(result.traceback):
+        # it did not arise in the cell: IPython failed before Python saw that
+        fault = "SyntaxError: a line with % or ! in it cannot be read"
     return f"{subject} stops with {fault}{where(result)}" if own else fault + where(result)
 
 

@@ -53,6 +53,9 @@ def preload() -> Any:
         def _tee(self, channel: str) -> contextlib.AbstractContextManager[None]:
             return contextlib.nullcontext()  # IPython's own would keep all that is printed
 
+        def enable_gui(self, gui: str | None = None) -> None:
+            """Do nothing: ``%matplotlib`` asks for the event loop of windows, and none is shown."""
+
     config = Config()
     config.HistoryManager.enabled = False
     config.InteractiveShell.colors = "nocolor"

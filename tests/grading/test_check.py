@@ -171,6 +171,26 @@ def test_damage_gets_a_line_each(course, fast, solution, capsys, tmp_path, monke
         assert line in said
 
 
+def test_a_flood_of_output_is_told_from_a_stuck_loop(
+    course, fast, solution, capsys, tmp_path, monkeypatch
+):
+    changed(solution, "ridge", "while True: print('x' * 1000)")
+    monkeypatch.setattr(check, "LIMITS", Limits(cell_seconds=0.5))
+    _, said = checked(put(tmp_path / "toy.ipynb", solution), course, fast, capsys)
+    words = " ".join(said.split())
+    assert "Your cell ridge printed over" in words
+    assert "print less, or is there a loop that never ends?" in words
+
+
+def test_a_cell_that_ipython_cannot_read(course, fast, solution, capsys, tmp_path):
+    """Its own translator raises IndexError there; the other answers keep their points."""
+    changed(solution, "ridge", 'x = %"""')
+    code, said = checked(put(tmp_path / "toy.ipynb", solution), course, fast, capsys)
+    assert code == 1
+    assert "6 of 8 points" in said
+    assert "Your cell ridge stops with SyntaxError: a line with % or ! in it" in said
+
+
 def test_an_unreadable_file(course, fast, capsys, tmp_path):
     (tmp_path / "toy.ipynb").write_text('{"cells": [', encoding="utf-8")
     code, said = checked(tmp_path / "toy.ipynb", course, fast, capsys)

@@ -77,9 +77,10 @@ def test_ipython_is_there(run):
         "get_ipython().run_line_magic('time', '1')", "%time 1", "display(3)", "!echo hi",
         "import matplotlib.pyplot as plt\nplt.plot([1, 2])\nplt.show()",
         "import asyncio\nawait asyncio.sleep(0)",
+        "%matplotlib inline\nplt.plot([1, 2])\nplt.show()",
         limits=Limits(cell_seconds=60),
     )  # fmt: skip
-    assert states(results) == ["ok"] * 6
+    assert states(results) == ["ok"] * 7
     assert "3" in results[2].output
 
 
