@@ -23,6 +23,8 @@ class Target:
 
     path: Path
     problem_set: ProblemSet
+    note: str = ""
+    """What to say about the choice of the file."""
 
 
 def targets(what: str | None, root: Path = ROOT) -> list[Target]:
@@ -34,21 +36,46 @@ def targets(what: str | None, root: Path = ROOT) -> list[Target]:
         If there is no such set or file, or nothing was started.
     """
     if what is None:
-        started = [Target(s.work, s) for s in sets.all_sets(root) if s.work.exists()]
-        if not started:
+        found = [started(problem_set) for problem_set in sets.all_sets(root)]
+        if not any(found):
             first = next(iter(sets.all_sets(root))).name
             raise Problem(
                 f"You have not started a problem set. Begin with: python3 -m course start {first}"
             )
-        return started
+        return [target for target in found if target]
     path = Path(what)
     if path.suffix == ".ipynb" or path.exists():
         return [target_at(path, root)]
     problem_set = sets.find(what, root)
-    if not problem_set.work.exists():
+    target = started(problem_set)
+    if target is None:
         work, command = problem_set.relative(problem_set.work), f"python3 -m course start {what}"
-        raise Problem(f"There is no {work} yet. Begin with: {command}")
-    return [Target(problem_set.work, problem_set)]
+        there = [problem_set.relative(path) for path in intake.notebooks_in(root / "my")]
+        others = f", and no answers of the set in {', '.join(there[:5])}" if there else ""
+        raise Problem(f"There is no {work} yet{others}. Begin with: {command}")
+    return [target]
+
+
+def started(problem_set: ProblemSet) -> Target | None:
+    """Return the student's copy of the set, also if it was renamed or moved within my/.
+
+    Raises
+    ------
+    Problem
+        If it is not where `start` put it and several files could be it.
+    """
+    plan, folder = blueprint(problem_set), problem_set.root / "my"
+    found = [path for path in intake.notebooks_in(folder) if intake.holds_answers(path, plan)]
+    names = [problem_set.relative(path) for path in found if path != problem_set.work]
+    if problem_set.work.exists():
+        listed = " and ".join(names)
+        return Target(problem_set.work, problem_set, listed and f"Not checked: {listed}.")
+    if len(found) > 1:
+        raise Problem(
+            f"There is no {problem_set.relative(problem_set.work)}, and several files hold answers "
+            f"of the set: {', '.join(names)}. Say which: python3 -m course check {names[0]}"
+        )
+    return Target(found[0], problem_set) if found else None
 
 
 def target_at(path: Path, root: Path) -> Target:
@@ -83,8 +110,9 @@ def check(target: Target, engine: Engine) -> int:
         print(
             note(f"Hand it in as {target.problem_set.filename}; it is called {target.path.name}.")
         )
-    for flag in submission.flags:
-        print(note(flag))
+    for flag in [target.note, *submission.flags]:
+        if flag:
+            print(note(flag))
     results = run_whole(engine, submission.notebook, limits=LIMITS)
     questions, essays = score.questions(plan, submission, results), plan.of("essay")
     for question in questions:

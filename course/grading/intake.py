@@ -45,7 +45,7 @@ def choose(folder: Path, filename: str, blueprint: Blueprint) -> tuple[Path, lis
     """
     if folder.is_symlink():
         raise Unreadable("the student's folder is a symbolic link; links are not followed")
-    found = [p for p in sorted(folder.rglob("*.ipynb")) if not hidden(p.relative_to(folder))]
+    found = notebooks_in(folder)
     plausible = [path for path in found if path.name == filename]
     plausible = plausible or [path for path in found if holds_answers(path, blueprint)]
     plausible = plausible or (found if len(found) == 1 else [])
@@ -56,8 +56,17 @@ def choose(folder: Path, filename: str, blueprint: Blueprint) -> tuple[Path, lis
         there = ", ".join(sorted(repr(p.name) for p in folder.iterdir())[:5]) or "nothing"
         raise Unreadable(f"there is no notebook {filename!r}; the folder holds {there}")
     path = plausible[0]
-    renamed = path.name != filename
-    return path, [f"The file was called {path.name!r}, not {filename!r}."] if renamed else []
+    if path.name != filename:
+        return path, [f"The file was called {path.name!r}, not {filename!r}."]
+    others = [p for p in found if p != path and holds_answers(p, blueprint)]
+    listed = " and ".join(repr(p.relative_to(folder).as_posix()) for p in others)
+    taken = path.relative_to(folder).as_posix()
+    return path, [f"{taken!r} was taken. There are answers in {listed} too."] if others else []
+
+
+def notebooks_in(folder: Path) -> list[Path]:
+    """Return the notebooks in `folder` and below it."""
+    return [p for p in sorted(folder.rglob("*.ipynb")) if not hidden(p.relative_to(folder))]
 
 
 def hidden(path: Path) -> bool:

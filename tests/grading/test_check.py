@@ -216,6 +216,31 @@ def test_what_is_checked(course, tmp_path, solution):
         check.targets("nowhere.ipynb", root)
 
 
+def test_a_copy_under_another_name(course, solution, fast, capsys):
+    root, folder = course.root, course.work.parent
+    put(folder / "scratch.ipynb", {"cells": [toy.free("a", "1")]})
+    with pytest.raises(Problem) as caught:
+        check.targets("toy", root)
+    assert "no my/toy/toy.ipynb yet, and no answers of the set in my/toy/scratch.ipynb. Beg" in str(
+        caught.value
+    )
+    renamed = put(folder / "toy (1).ipynb", solution)
+    for what in (None, "toy"):
+        assert check.targets(what, root) == [check.Target(renamed, course)]
+    put(root / "my" / "old.ipynb", solution)
+    with pytest.raises(Problem) as caught:
+        check.targets("toy", root)
+    assert "several files hold answers of the set: my/old.ipynb, my/toy/toy (1).ipynb." in str(
+        caught.value
+    )
+    sets.start(course)
+    (target,) = check.targets("toy", root)
+    assert target.path == course.work
+    check.check(target, fast)
+    said = capsys.readouterr().out
+    assert "note: Not checked: my/old.ipynb and my/toy/toy (1).ipynb.\n" in said
+
+
 def test_the_secret_seed_is_the_graders_own(course, fast, capsys, monkeypatch):
     """A student who has it in the environment is still asked with the public numbers."""
     monkeypatch.setenv("COURSE_SECRET_SEED", "s")

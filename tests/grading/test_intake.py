@@ -142,7 +142,8 @@ def test_the_name_decides(folder, solution, blueprint):
     put(folder / "toy (1).ipynb", solution)
     put(folder / "numpy.ipynb", {"cells": [toy.free("a", "1")]})
     put(folder / ".ipynb_checkpoints" / "toy-checkpoint.ipynb", solution)
-    assert chosen(folder, blueprint) == ("toy.ipynb", [])
+    said = "'toy.ipynb' was taken. There are answers in 'toy (1).ipynb' too."
+    assert chosen(folder, blueprint) == ("toy.ipynb", [said])
 
 
 def test_the_folder_may_be_nbgraders(folder, solution, blueprint):
