@@ -1,7 +1,7 @@
 """Kernels in PTX written by hand, each with its launch and what it must leave in memory.
 
-They cover what is not one instruction on its operands: memory, atomics, lanes that talk to each other,
-barriers, branches, calls. They need only NumPy: the same list can run on a real GPU.
+They cover what is not one instruction on its operands: memory, atomics, lanes that talk to each
+other, barriers, branches, calls. They need only NumPy: the same list can run on a real GPU.
 """
 
 from collections.abc import Callable, Iterator
@@ -42,7 +42,7 @@ class Case:
 def module(
     body: str, pointers: int, registers: str = "", declared: str = "", level: int = 90
 ) -> str:
-    """Return a module with kernel ``k``; ``%p0``, ``%p1``, ... hold its pointers, ``%gid`` a thread's number."""
+    """Return a module with kernel ``k``; pointers are ``%p0``, ..., a thread's number ``%gid``."""
     params = ", ".join(f".param .u64 p{n}" for n in range(pointers))
     loads = "\n".join(f"ld.param.u64 %p{n}, [p{n}];" for n in range(pointers))
     return f"""{HEADER.format(level=level)}{declared}
@@ -229,8 +229,9 @@ def offsets() -> Case:
 
 
 def shared_by_32_bits() -> Case:
-    """Shared memory by 32-bit addresses; a guarded store whose index would be negative in lane 0."""
-    body = f"""mov.u32 %base, box; shl.b32 %o, %tid, 2; add.u32 %o, %base, %o; {at("%in", 0, 4)}
+    """Shared memory by 32-bit addresses; a guarded store whose index is negative in lane 0."""
+    body = f"""mov.u32 %base, box; shl.b32 %o, %tid, 2; add.u32 %o, %base, %o;
+    {at("%in", 0, 4)}
     ld.global.b32 %x, [%in]; st.shared.b32 [%o], %x; bar.sync 0;
     ld.shared.b32 %x, [%o]; add.u32 %x, %x, 1; st.shared.b32 [%o+256], %x;
     setp.gt.u32 %p, %tid, 0; sub.u32 %o, %o, 4;
@@ -300,7 +301,8 @@ def variables() -> Iterator[Case]:
 def parameters() -> Iterator[Case]:
     """A structure by value: scalars, a vector, a byte, read at fixed and at computed places."""
     text = f"""{HEADER.format(level=90)}
-    .visible .entry k(.param .u64 out, .param .align 8 .b8 s[32], .param .u8 small, .param .f64 last)
+    .visible .entry k(.param .u64 out, .param .align 8 .b8 s[32], .param .u8 small,
+    .param .f64 last)
     {{ .reg .b64 %o, %x, %a; .reg .b32 %r<4>, %t;
     ld.param.u64 %o, [out]; mov.u32 %t, %tid.x;
     ld.param.v2.u32 {{%r0, %r1}}, [s+8]; ld.param.s8 %r2, [s+3]; ld.param.u8 %r3, [small];
@@ -444,7 +446,7 @@ def _without_nan(atomic: Atomic, memory: np.ndarray, b: np.ndarray) -> np.ndarra
 
 
 def own_place(atomic: Atomic, space: str, opcode: str) -> Case:
-    """Each thread has a place of its own: old and new values; half of the threads are guarded off."""
+    """Each thread has a place of its own: old and new values; half of the threads are off."""
     size = _values(atomic.kind, 1, 0).itemsize
     width, threads = 8 * size, 96
     register = f".b{max(width, 16)}"
@@ -497,7 +499,8 @@ def contended(op: str, kind: str, space: str) -> Case:
     body = f"""{at("%in", 1, size)} ld.global.b{8 * size} %b, [%in]; {at("%a", 0, size, "%cta")}"""
     if space == "shared":
         body += f"""setp.eq.u32 %p, %tid, 0; @%p ld.global.b{8 * size} %x, [%a];
-        @%p st.shared.b{8 * size} [box], %x; bar.sync 0; red.shared.{op}.{kind} [box], %b; bar.sync 0;
+        @%p st.shared.b{8 * size} [box], %x; bar.sync 0;
+        red.shared.{op}.{kind} [box], %b; bar.sync 0;
         @%p ld.shared.b{8 * size} %x, [box]; @%p st.global.b{8 * size} [%a], %x;"""
     else:
         body += f"red.relaxed.gpu.global.{op}.{kind} [%a], %b;"

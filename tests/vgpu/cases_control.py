@@ -40,7 +40,8 @@ def shuffle(mode: str, width: int, how: str) -> Case:
     clamp = 0 if mode == "up" else 31
     c = (32 - width) << 8 | clamp
     operand = "3" if how == "i" else "%b"
-    body = f"""{at("%in", 0, 4)} ld.global.b32 %x, [%in]; {at("%in", 1, 4, "%cta" if how == "u" else "%gid")}
+    index = "%cta" if how == "u" else "%gid"
+    body = f"""{at("%in", 0, 4)} ld.global.b32 %x, [%in]; {at("%in", 1, 4, index)}
     ld.global.b32 %b, [%in];
     shfl.sync.{mode}.b32 %y|%p, %x, {operand}, {c}, -1;
     shfl.sync.{mode}.b32 %z, %x, {operand}, {c}, 0xffffffff;
@@ -82,7 +83,7 @@ def shuffles() -> Iterator[Case]:
 
 
 def votes() -> Iterator[Case]:
-    """All forms in one kernel, for warps with all, no and some predicates set, and partial masks."""
+    """All forms in one kernel: all, no and some predicates set, whole and partial masks."""
     truth = np.stack([LANES >= 0, LANES < 0, LANES % 3 == 0, LANES == 7, LANES != 7])
     for mask in (0xFFFFFFFF, 0x0000FFFF, 0x00000080, 0xF0F0F0F0):
         member = (mask >> LANES & 1).astype(bool)
@@ -103,7 +104,8 @@ def votes() -> Iterator[Case]:
         registers = ".reg .b64 %in; .reg .b32 %x, %m, %r<4>; .reg .pred %p, %v;"
         yield Case(
             f"votes of {mask:#x}", module(body, 2, registers),
-            [truth.astype("u4").ravel(), wanted.reshape(-1) * 0], {1: wanted.reshape(-1)}, (5, 1, 1),
+            [truth.astype("u4").ravel(), wanted.reshape(-1) * 0], {1: wanted.reshape(-1)},
+            (5, 1, 1),
         )  # fmt: skip
 
 
@@ -217,7 +219,7 @@ def producer_and_consumer() -> Case:
 
 
 def pairs_of_warps() -> Case:
-    """Three pairs of warps, each with a barrier of its own (its number in a register), swap halves."""
+    """Three pairs of warps, each with its own barrier (its number in a register), swap halves."""
     body = f"""shr.u32 %pair, %tid, 6; add.u32 %number, %pair, 4; shl.b32 %o, %tid, 2;
     mov.u32 %base, box; add.u32 %o, %o, %base; {at("%in", 0, 4)} ld.global.b32 %x, [%in];
     st.shared.b32 [%o], %x; barrier.sync %number, 64; xor.b32 %o, %tid, 32; shl.b32 %o, %o, 2;
@@ -260,7 +262,7 @@ def branches() -> Iterator[Case]:
 
 
 def nested_loops() -> Case:
-    """Loops with trip counts that differ between lanes; integers and predicates live across them."""
+    """Loops whose trip counts differ by lane; integers and predicates live across them."""
     body = f"""{at("%out", 0, 4)} mov.u32 %x, 1; mov.u32 %i, 0; and.b32 %n, %gid, 7;
     setp.gt.u32 %odd, %n, 3;
     OUTER: setp.ge.u32 %p, %i, %n; @%p bra END; mov.u32 %j, 0;
@@ -298,7 +300,7 @@ def scopes() -> Case:
     @%p bra SKIP; add.u32 %x, %x, %t; SKIP: }"""
     code = " ".join(step.replace("NUMBER", n) for n in ("5", "17", "23"))
     body = f"""{at("%out", 0, 4)} mov.u32 %x, 0; {code} st.global.b32 [%out], %x;"""
-    wanted = sum(np.where(LANES < n, 0, n) for n in (5, 17, 23)).astype("u4")
+    wanted = sum(np.where(n > LANES, 0, n) for n in (5, 17, 23)).astype("u4")
     registers = ".reg .b64 %out; .reg .b32 %x;"
     return Case("scopes", module(body, 1, registers), [wanted * 0], {0: wanted})
 
@@ -328,7 +330,8 @@ SMALL: add.u32 %a, %a, %b; st.param.b32 [result], %a; ret; }
 { .reg .b32 %a, %b; ld.param.v2.b32 {%a, %b}, [xs]; st.param.b32 [result], %b;
 st.param.b32 [result+4], %a; add.u32 %a, %a, %b; st.param.b32 [result+12], %a; ret; }
 .func fill(.param .b64 where, .param .b32 what)
-{ .reg .b64 %a; .reg .b32 %x; ld.param.u64 %a, [where]; ld.param.u32 %x, [what]; st.b32 [%a], %x; ret; }
+{ .reg .b64 %a; .reg .b32 %x; ld.param.u64 %a, [where]; ld.param.u32 %x, [what];
+st.b32 [%a], %x; ret; }
 """
 
 
@@ -376,7 +379,8 @@ def grids() -> Iterator[Case]:
     grid, block = (3, 2, 4), (5, 3, 2)
     names = ["tid", "ntid", "ctaid", "nctaid"]
     loads = " ".join(f"mov.u32 %{n}{axis}, %{n}.{axis};" for n in names for axis in "xyz")
-    body = f"""{loads} mad.lo.u32 %b, %ctaidz, %nctaidy, %ctaidy; mad.lo.u32 %b, %b, %nctaidx, %ctaidx;
+    body = f"""{loads}
+    mad.lo.u32 %b, %ctaidz, %nctaidy, %ctaidy; mad.lo.u32 %b, %b, %nctaidx, %ctaidx;
     mad.lo.u32 %t, %tidz, %ntidy, %tidy; mad.lo.u32 %t, %t, %ntidx, %tidx;
     mul.lo.u32 %n, %ntidx, %ntidy; mul.lo.u32 %n, %n, %ntidz; mad.lo.u32 %i, %b, %n, %t;
     mad.lo.u32 %x, %ctaidz, 10, %ctaidy; mad.lo.u32 %x, %x, 10, %ctaidx;

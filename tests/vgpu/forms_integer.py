@@ -203,11 +203,12 @@ def find_leading(a: int, width: int, amount: bool) -> int:
 
 
 def find_nth(mask: int, base: int, offset: int) -> int:
+    if not 0 <= base < 32:
+        return -1
     if offset == 0:
         return base if mask >> base & 1 else -1
-    step = 1 if offset > 0 else -1
-    stop = 32 if offset > 0 else -1
-    found = [p for p in range(base, stop, step) if mask >> p & 1]
+    positions = range(base, 32) if offset > 0 else range(base, -1, -1)
+    found = [p for p in positions if mask >> p & 1]
     return found[abs(offset) - 1] if abs(offset) <= len(found) else -1
 
 

@@ -73,21 +73,25 @@ def _floats(f: exact.Format, rng: np.random.Generator, count: int) -> list[int]:
     return [n | middle + (int(s) << f.fraction) for n, s in zip(near, steps, strict=True)]
 
 
+def _repeated(values: list[int], count: int) -> list[int]:
+    """Return `count` values: so many that every edge meets most others in some thread."""
+    return (values * (count // len(values) + 1))[:count]
+
+
 def pool(kind: str, rng: np.random.Generator, count: int) -> list[int]:
-    """Return `count` raw values of a type, or of a named set: edges first, then random ones."""
+    """Return `count` raw values of a type, or of a named set: half of them edges."""
     if kind in GENERATORS:
         return [int(v) for v in GENERATORS[kind](rng, count)]
     if kind in exact.FORMATS and kind[0] != "e":
         f = exact.FORMATS[kind]
-        chosen = float_edges(f)
-        half = (count - len(chosen)) // 2
-        chosen += _floats(f, rng, half)
+        chosen = _repeated(float_edges(f), count // 2)
+        chosen += _floats(f, rng, count // 4)
         return chosen + _random_bits(rng, f.bits, count - len(chosen))
     width = max(WIDTH[kind], 16)
     if kind == "pred":
         return [int(v) for v in rng.integers(0, 2, count)]
     # the bits above an 8-bit type are noise that nobody may look at
-    chosen = edges(WIDTH[kind])
+    chosen = _repeated(edges(WIDTH[kind]), count // 2)
     if WIDTH[kind] == 8:
         chosen = [
             c | int(n) << 8 for c, n in zip(chosen, rng.integers(0, 256, len(chosen)), strict=True)
@@ -151,7 +155,7 @@ class Variant:
 
 
 def variants(form: Form, every: bool = True) -> Iterator[Variant]:
-    """Yield the instances of `form` that a kernel holds: every one, or a choice that depends on it."""
+    """Yield the instances of `form` that a kernel holds: all, or a choice that depends on it."""
     count = len(form.sources)
     yield Variant(form, "v" * count)
     if form.plain:
@@ -211,6 +215,8 @@ class Data:
             # pairs of edge values meet by chance: shuffle each operand on its own
             self.varying[letter] = rng.permutation(plain)
             self.uniform[letter] = rng.permutation(plain)[: THREADS // 24]
+            if kind == form.sources[0] and named.get(letter) == named.get("a"):
+                self.varying[letter][::16] = self.varying["a"][::16]  # comparisons want equals
         self.rng = rng
 
     def operand(self, variant: Variant, place: int, block: int) -> np.ndarray:

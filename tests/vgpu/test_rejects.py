@@ -1,8 +1,7 @@
-"""What the virtual GPU does not run is an error that names it and its line, never a wrong answer."""
+"""What the virtual GPU does not run is an error that names it and its line."""
 
 import cases
 import forms
-import fuzz
 import pytest
 
 from course.vgpu import Program, Unsupported, opcodes  # noqa: F401 - opcodes fills the table
@@ -11,8 +10,8 @@ from course.vgpu.layout import Layout
 from course.vgpu.lowering import Lowering
 from course.vgpu.table import TABLE
 
-REGISTERS = """.reg .pred %q<4>; .reg .b16 %h<4>; .reg .b32 %r<8>; .reg .b64 %rd<4>; .reg .f32 %f<4>;
-.reg .f64 %d<4>;"""
+REGISTERS = """.reg .pred %q<4>; .reg .b16 %h<4>; .reg .b32 %r<8>; .reg .b64 %rd<4>;
+.reg .f32 %f<4>; .reg .f64 %d<4>;"""
 
 
 def lower(code):

@@ -295,7 +295,7 @@ def extreme(e: Lowering, i: Instruction) -> None:
     """``min`` and ``max``: a number beats NaN (``.NaN``: NaN wins), -0 is less than +0."""
     name = f"llvm.{i.opcode}imum{'' if 'NaN' in i.mods else 'num'}"
     three = len(i.operands) == 4
-    e.need(not three or i.mods[-1] == "f32" and "xorsign" not in i.mods, "three operands here")
+    e.need(not three or (i.mods[-1] == "f32" and "xorsign" not in i.mods), "three operands here")
     e.need(three or "abs" not in i.mods or "xorsign" in i.mods, ".abs with two operands")
 
     def compute(*values: Val) -> Val:
