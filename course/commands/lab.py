@@ -104,7 +104,7 @@ def serve(notebook: Path, browser: bool = True, port: int | None = None) -> int:
             forward = f"{server.port}:127.0.0.1:{server.port}"
             print(f"From your own computer, first: ssh -L {forward} {socket.gethostname()}")
         print("Ctrl-C ends it.", flush=True)
-        if browser and _can_show_a_browser():
+        if browser and can_show_a_browser():
             threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()
 
     server.io_loop.add_callback(announce)  # runs once the server answers
@@ -154,7 +154,8 @@ def _check_port(port: int) -> None:
             ) from None
 
 
-def _can_show_a_browser() -> bool:
+def can_show_a_browser() -> bool:
+    """Say whether a browser that is opened here would be seen."""
     if "BROWSER" in os.environ:
         return True
     if "SSH_CONNECTION" in os.environ:

@@ -5,6 +5,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 
 import pytest
 import toy
@@ -86,6 +87,8 @@ def test_start_says_when_nothing_is_released(course):
 
 def test_the_start_command_opens_the_copy(course, monkeypatch, capsys):
     opened = []
+    for name in start_command.INSIDE:
+        monkeypatch.delenv(name, raising=False)
     monkeypatch.setattr(sets, "find", lambda name: course)
     monkeypatch.setattr(lab, "serve", lambda path, browser: opened.append((path, browser)) or 0)
     args = argparse.Namespace(set="toy", no_browser=True)
@@ -96,6 +99,64 @@ def test_the_start_command_opens_the_copy(course, monkeypatch, capsys):
         "my/toy/toy.ipynb is your copy.",
         "my/toy/toy.ipynb was there: you go on with it.",
     ]
+
+
+START = argparse.Namespace(set="toy", no_browser=True)
+
+
+@pytest.fixture
+def started(course, monkeypatch, tmp_path):
+    """Return a function that starts the toy and says whether a JupyterLab was started for it."""
+    monkeypatch.setattr(sets, "find", lambda name: course)
+    for name in start_command.INSIDE:
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("JUPYTER_RUNTIME_DIR", str(tmp_path / "runtime"))
+    served = []
+    monkeypatch.setattr(lab, "serve", lambda path, browser: served.append(path) or 0)
+
+    def start():
+        served.clear()
+        assert start_command.run(START) == 0
+        return bool(served)
+
+    return start
+
+
+def test_start_finds_the_jupyterlab_that_runs(course, started, tmp_path, capsys):
+    """A real one, in a folder with a space; its address opens without a password."""
+    import urllib.request
+
+    assert started()
+    server = subprocess.Popen(
+        [sys.executable, "-m", "jupyterlab", "--no-browser", "--allow-root", "--port=0",
+         f"--ServerApp.root_dir={course.root}"],
+        cwd=course.root, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+    )  # fmt: skip
+    try:
+        end = time.monotonic() + 120
+        while started() and time.monotonic() < end:
+            time.sleep(0.2)
+        capsys.readouterr()
+        assert not started()
+        address = capsys.readouterr().out.split("There it is")[1].strip()
+        assert "/lab/tree/my/toy/toy.ipynb?token=" in address
+        with urllib.request.urlopen(address) as page:
+            assert page.status == 200
+            assert "login" not in page.url
+        other = course.root.parent / "other"
+        other.mkdir()
+        assert start_command.served_at(other / "x.ipynb", other) is None
+    finally:
+        server.kill()
+        server.wait()
+    assert started()  # it was killed: its note says that it runs
+
+
+@pytest.mark.parametrize("name", start_command.INSIDE)
+def test_start_inside_jupyter_starts_no_other(started, monkeypatch, capsys, name):
+    monkeypatch.setenv(name, "x")
+    assert not started()
+    assert "You are in Jupyter already: open my/toy/toy.ipynb" in capsys.readouterr().out
 
 
 def test_git_does_not_see_what_students_write():
