@@ -132,7 +132,7 @@ def test_a_port_in_use_is_refused_if_asked_for(capsys):
 def test_where_a_browser_can_be_shown(monkeypatch, variables, platform, shown):
     monkeypatch.setattr(os, "environ", variables)
     monkeypatch.setattr(sys, "platform", platform)
-    assert lab._can_show_a_browser() == shown
+    assert lab.can_show_a_browser() == shown
 
 
 # --- test --------------------------------------------------------------------------------------
