@@ -13,5 +13,7 @@ import is ``course.checks``. The way of a submission through the modules::
     processes  ends what a notebook has started
     score      results of cells -> points and messages, the same for both engines
     feedback   one page for a student
-    grade      a folder of submissions -> results.json, results.csv, feedback/
+    results    what is known of the students -> results.json, results.csv, feedback/
+    gradebook  points that a person gives in nbgrader's formgrader
+    grade      a folder of submissions -> all of these
 """

@@ -114,6 +114,20 @@ class Blueprint:
         """Return the cells of the given roles by id."""
         return {key: cell for key, cell in self.graded.items() if role(cell) in roles}
 
+    def title_of(self, key: str) -> str:
+        """Return the heading under which the graded cell `key` stands; its id where there is none.
+
+        How many points a question has, in brackets at the end of the heading, is left out.
+        """
+        title = key
+        for cell in self.notebook["cells"]:
+            if cell["id"] == key:
+                break
+            if cell["cell_type"] == "markdown":
+                headings = re.findall(r"^#+ +(.+?) *$", cell["source"], flags=re.M)
+                title = headings[-1] if headings else title
+        return re.sub(r" *\([^()]*\bpoints?\b[^()]*\)$", "", title)
+
     def answers_of(self, test: str) -> list[str]:
         """Return the ids of the answer cells whose names the test cell `test` uses."""
         used = uses(self.graded[test])

@@ -10,6 +10,7 @@ from typing import Any
 
 import jinja2
 
+from course.grading.cells import Blueprint
 from course.grading.engine import CellResult
 from course.grading.output import LIMIT, shorten
 from course.grading.repair import Submission
@@ -20,13 +21,11 @@ TEMPLATE = jinja2.Environment(autoescape=True, trim_blocks=True).from_string(
 )
 
 
-def page(
-    title: str,
-    entry: Mapping[str, Any],
-    questions: Sequence[Question] = (),
-    submission: Submission | None = None,
-    results: Mapping[str, CellResult] | None = None,
-) -> str:
+#: A section of the page: what one question brought, and what to look at.
+Section = dict[str, Any]
+
+
+def page(title: str, entry: Mapping[str, Any], sections: Sequence[Section]) -> str:
     """Return the feedback page for a student.
 
     Parameters
@@ -35,16 +34,34 @@ def page(
         What the problem set is called.
     entry : mapping
         The student's entry in results.json.
-    questions, submission, results
-        What was graded; left out for a submission that could not be read.
+    sections : sequence
+        What `sections` returns; empty for a submission that could not be read.
     """
-    parts = [[*look_at(question, submission, results or {})] for question in questions]
+    by_hand = any(section["state"] == "graded by hand" for section in sections)
     return TEMPLATE.render(
-        title=title,
-        entry=entry,
-        sections=[*zip(questions, parts, strict=True)],
-        not_answered=NOT_ANSWERED,
+        title=title, entry=entry, sections=sections, by_hand=by_hand, not_answered=NOT_ANSWERED
     )
+
+
+def sections(
+    blueprint: Blueprint,
+    questions: Sequence[Question],
+    submission: Submission,
+    results: Mapping[str, CellResult],
+) -> list[Section]:
+    """Return the sections of a page, as plain data."""
+    return [
+        {
+            "id": question.id,
+            "title": blueprint.title_of(question.id),
+            "state": question.state,
+            "score": question.score,
+            "max": question.max,
+            "message": question.message,
+            "parts": [*look_at(question, submission, results)],
+        }
+        for question in questions
+    ]
 
 
 def look_at(

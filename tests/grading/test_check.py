@@ -344,6 +344,11 @@ def test_grade_from_files_to_results(tmp_path):
     assert [s["score"] for s in results["students"]] == [26.0, 0.0]
     assert len((out / "seed.txt").read_text(encoding="utf-8").strip()) == 32
     assert not (ROOT / "gradebook.db").exists()
+    before = (out / "results.csv").read_bytes()
+    again = command("grade", "ps2", "--by-hand", "--out", str(out))
+    assert again.returncode == 0, again.stdout + again.stderr
+    assert "1 have essays to be graded by hand." in again.stdout
+    assert (out / "results.csv").read_bytes() == before
 
 
 def test_commands_say_what_is_wrong():

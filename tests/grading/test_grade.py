@@ -12,7 +12,7 @@ from sheet import submissions
 
 from course import Problem, notebooks
 from course.grading import grade as module
-from course.grading import sets
+from course.grading import results, sets
 from course.grading.engine import CellResult, EngineError
 from course.grading.fast import Fast
 from course.grading.grade import grade
@@ -71,7 +71,8 @@ def test_what_is_written(folder, tmp_path, graded, solution, untouched):
     }  # fmt: skip
     assert "JSON breaks off" in entries["dan"]["reason"]
 
-    with (out / "results.csv").open(encoding="utf-8", newline="") as file:
+    assert (out / "results.csv").read_bytes().startswith(b"\xef\xbb\xbf")  # for Excel
+    with (out / "results.csv").open(encoding="utf-8-sig", newline="") as file:
         rows = {row["student"]: row for row in csv.DictReader(file)}
     assert rows["ada"]["test_ridge"] == "2.0"
     assert [rows[s]["why"] for s in ("ada", "bob", "dan")] == ["", "0.0", "0.0"]
@@ -111,7 +112,7 @@ def test_names_of_students(folder, tmp_path, graded, solution, name):
     assert entries[name]["score"] == 8.0
     assert (tmp_path / "out" / "feedback" / f"{name}.html").is_file()
     assert sorted(p.name for p in (tmp_path / "out").iterdir()) == [
-        "feedback", "results.csv", "results.json", "submitted",
+        "autograded", "feedback", "record.json", "results.csv", "results.json", "submitted",
     ]  # fmt: skip
 
 
@@ -141,12 +142,12 @@ def test_names_that_fill_what_systems_allow(folder, tmp_path, graded, solution, 
 
 
 def test_a_page_that_cannot_be_written_costs_no_points(folder, graded, solution, monkeypatch):
-    def page(title, entry, *graded):
+    def page(title, entry, sections):
         if entry["student"] == "bob":
             raise ZeroDivisionError("a bug")
         return "a page"
 
-    monkeypatch.setattr(module.feedback, "page", page)
+    monkeypatch.setattr(results.feedback, "page", page)
     for student in ("ada", "bob", "cyd"):
         put(folder / student / "toy.ipynb", solution)
     entries = graded()
@@ -229,11 +230,22 @@ def test_feedback_says_what_to_look_at(folder, tmp_path, graded, solution):
     page = (tmp_path / "out" / "feedback" / "ada.html").read_text(encoding="utf-8")
     assert "<strong>5 of 8 points</strong>" in page
     assert "4 more are given by hand" in page
+    assert "<h2>Essay: by hand</h2>" in page
     assert "Your cell square_bytes" in page
     assert "return undefined" in page
     assert "Printed by test_square_bytes" in page
     assert "Because of the caches." in page  # the essay, for who grades it
     assert "return 2 * m * n * k" not in page  # what is right needs no look
+
+
+def test_feedback_calls_questions_as_the_notebook_does():
+    plan = harness.blueprint_of(PS2)
+    titles = [plan.title_of(key) for key in plan.of("test", "essay")]
+    assert [title.split(".")[0] for title in titles] == [
+        f"Question {number}" for number in range(1, len(titles) + 1)
+    ]
+    assert titles[0] == "Question 1. A matrix product"
+    assert not any("point" in title for title in titles)
 
 
 def test_a_page_stays_small(folder, tmp_path, graded, solution):
