@@ -265,7 +265,7 @@ def _wrong_type(got: Any, what: str, wanted: str) -> str:
 
 
 def _noun(value: Any) -> str:
-    if isinstance(value, np.ndarray):
+    if type(value) is np.ndarray:  # a masked one would agree wherever it is masked
         return "a NumPy array"
     if is_tensor(value):
         return "a torch tensor"

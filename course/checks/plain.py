@@ -121,7 +121,16 @@ def _refusal(value: Any, what: str) -> str:
     kind = type(value)
     if kind is np.ndarray:
         return f"{what} is an array of dtype {value.dtype}: only numbers and bools are accepted."
+    if isinstance(value, np.ma.MaskedArray):
+        return (
+            f"{what} is a masked array, and which numbers stand in its masked places is open: "
+            "return an ordinary array, as its .filled(number) gives."
+        )
+    if isinstance(value, np.ndarray):
+        return f"{what} is a {kind.__name__}: return an ordinary array, as np.array(...) gives."
     if _torch() is not None and isinstance(value, _torch().Tensor):
+        if value.is_nested:
+            return f"{what} is a nested tensor, which has no one shape: return an ordinary tensor."
         return f"{what} is a {kind.__name__} without values of its own: return an ordinary tensor."
     if callable(value):
         return f"{what} is {show(value)}, which was not called: are the parentheses missing?"
@@ -141,6 +150,7 @@ def is_tensor(value: Any) -> bool:
         torch is not None
         and type(value) in (torch.Tensor, torch.nn.Parameter)
         and value.layout is torch.strided
+        and not value.is_nested
         and value.device.type != "meta"
     )
 

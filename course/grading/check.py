@@ -1,13 +1,15 @@
 """A student's own look at a notebook: which answers are right, and why the others are not."""
 
+import builtins
 import textwrap
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from course import ROOT, Problem, notebooks
 from course.grading import intake, score, sets
-from course.grading.cells import Blueprint
-from course.grading.engine import Engine, Limits, run_whole
+from course.grading.cells import Blueprint, Notebook, defines, uses
+from course.grading.engine import Engine, Limits, code_cells, run_whole
 from course.grading.repair import Unreadable
 from course.grading.score import Question
 from course.grading.sets import ProblemSet
@@ -15,6 +17,7 @@ from course.grading.sets import ProblemSet
 #: An answer takes a second or two; whoever waits for an endless loop should not wait a minute.
 LIMITS = Limits(cell_seconds=20.0, notebook_seconds=100.0)
 INDENT = " " * 16
+PYTHONS = {name for name in dir(builtins) if not name.startswith("_")}
 
 
 @dataclass(frozen=True)
@@ -110,7 +113,7 @@ def check(target: Target, engine: Engine) -> int:
         print(
             note(f"Hand it in as {target.problem_set.filename}; it is called {target.path.name}.")
         )
-    for flag in [target.note, *submission.flags]:
+    for flag in [target.note, *submission.flags, *shadows(submission.notebook)]:
         if flag:
             print(note(flag))
     results = run_whole(engine, submission.notebook, limits=LIMITS)
@@ -123,6 +126,19 @@ def check(target: Target, engine: Engine) -> int:
     rest = f"; {by_hand:g} more are graded by hand" if by_hand else ""
     print(f"  {earned:g} of {most:g} points{rest}")
     return 0 if all(question.state == "right" for question in judged) else 1
+
+
+def shadows(notebook: Notebook) -> Iterator[str]:
+    """Yield a sentence for each of Python's own functions whose name another cell has taken."""
+    code = code_cells(notebook)
+    for cell in code:
+        for name in sorted(defines(cell) & PYTHONS):
+            users = [c["id"] for c in code if c is not cell and name in uses(c)]
+            if users:
+                yield (
+                    f"The cell {cell['id']} defines {name}, and so {name} in {' and '.join(users)} "
+                    "is no longer Python's: give yours another name."
+                )
 
 
 def note(text: str) -> str:

@@ -17,6 +17,8 @@ NOT_ANSWERED = "Not answered."
 BY_HAND = "To be graded by hand."
 #: Characters that nobody prints on purpose.
 FLOOD = 1_000_000
+#: Where Python says that an error is; line 0 is its word for nowhere.
+PLACE = re.compile(r"\s*\((?:<?[\w.-]+>?, )?line (\d+)\)")
 FRAME = re.compile(r"Cell In\[\d+\], line (\d+)(?:, in (\w+))?")
 
 
@@ -112,7 +114,7 @@ def explain(result: CellResult, subject: str, *, own: bool) -> str:
         return (
             "input() cannot be used here: nobody is there to type. Take the function's arguments."
         )
-    text = re.sub(r"\s*\((?:<?[\w.-]+>?, )?line (\d+)\)", r" (line \1)", result.message)
+    text = PLACE.sub(lambda at: f" (line {at[1]})" if int(at[1]) else "", result.message)
     fault = f"{result.error}: {text}" if text else result.error
     if own and result.error == "IndexError" and not FRAME.search(result.traceback):
         # it did not arise in the cell: IPython failed before Python saw that
@@ -123,7 +125,7 @@ def explain(result: CellResult, subject: str, *, own: bool) -> str:
 def where(result: CellResult) -> str:
     """Return in which line of a cell of the notebook the error arose, if the traceback tells."""
     frames = FRAME.findall(result.traceback)
-    if not frames or result.error == "SyntaxError":
+    if not frames or result.error == "SyntaxError" or not int(frames[-1][0]):
         return ""
     line, function = frames[-1]
     return f" (line {line} of {function})" if function else f" (line {line})"

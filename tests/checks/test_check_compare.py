@@ -156,6 +156,12 @@ def test_shape_dtype_and_kind_are_told(make, reference):
     assert "a list; expected a" in message(reference.tolist(), right)
 
 
+def test_masked_elements_do_not_agree_with_everything():
+    masked = np.ma.array([1.0, 99.0], mask=[False, True])
+    with pytest.raises(Wrong, match="a MaskedArray; expected a NumPy array"):
+        compare(masked, np.array([1.0, 2.0]), "it")
+
+
 def test_an_array_is_no_tensor(reference):
     tensor = torch.from_numpy(reference)
     assert "a NumPy array; expected a torch tensor" in message(reference, tensor)

@@ -1,5 +1,6 @@
 """What may be an answer, and its way over the wire."""
 
+import warnings
 from collections import Counter, OrderedDict, defaultdict
 
 import numpy as np
@@ -98,12 +99,20 @@ class Odd(torch.Tensor):
     pass
 
 
+def nested():
+    with warnings.catch_warnings(action="ignore"):  # a prototype, says PyTorch
+        return torch.nested.nested_tensor([torch.ones(2), torch.ones(3)])
+
+
 @pytest.mark.parametrize(
     ("value", "says"),
     [
         (AlwaysEqual(3), "AlwaysEqual"),
         ([{"a": AlwaysEqual(3)}], r"answer\[0\]\['a'\]"),
-        (np.ones(2).view(Array), "Array"),
+        (np.ones(2).view(Array), r"is a Array: return an ordinary array"),
+        (np.ma.array([1.0, 2.0], mask=[0, 1]), r"is a masked array.* \.filled\(number\)"),
+        ([np.ma.masked], r"answer\[0\] is a masked array"),
+        (nested(), "is a nested tensor"),
         (Table(), "Table"),
         (torch.ones(2).as_subclass(Odd), "Odd"),
         (np.array([1, "a"], dtype=object), "object"),

@@ -252,6 +252,20 @@ def test_a_cell_that_ipython_cannot_read(course, fast, solution, capsys, tmp_pat
     assert "Your cell ridge stops with SyntaxError: a line with % or ! in it" in said
 
 
+def test_a_name_of_pythons_own_that_is_taken(course, fast, solution, capsys, tmp_path):
+    changed(solution, "matmul_flops", "def sum(a, b):\n    return a + b\n"
+            "def matmul_flops(m, n, k):\n    id = 2\n    return id * m * n * k")  # fmt: skip
+    changed(solution, "square_bytes", "def square_bytes(n):\n    return sum([n * n] * 4)")
+    _, said = checked(put(tmp_path / "toy.ipynb", solution), course, fast, capsys)
+    assert said.count("note: ") == 1
+    assert (
+        "note: The cell matmul_flops defines sum, and so sum in square_bytes is no longer" in said
+    )
+    changed(solution, "square_bytes", "def square_bytes(n):\n    return 4 * n * n")
+    _, said = checked(put(tmp_path / "toy.ipynb", solution), course, fast, capsys)
+    assert "note: " not in said
+
+
 def test_an_unreadable_file(course, fast, capsys, tmp_path):
     (tmp_path / "toy.ipynb").write_text('{"cells": [', encoding="utf-8")
     code, said = checked(tmp_path / "toy.ipynb", course, fast, capsys)

@@ -152,3 +152,12 @@ def test_stock_survives_what_ends_or_holds_up_a_kernel(solution, blueprint, stoc
     assert "Your cell ridge ended the whole Python process" in found["test_ridge"].message
     whole = harness.questions(toy.source_notebook(), blueprint, stock)
     assert not harness.lost(whole)
+
+
+@pytest.mark.parametrize(("message", "traceback"), [
+    ("too deep (<string>, line 0)", ""), ("too deep (line 0)", "Cell In[3], line 0"),
+])  # fmt: skip
+def test_no_message_speaks_of_line_0(message, traceback):
+    """It is Python's word for nowhere."""
+    result = CellResult("ridge", "error", "E", message, traceback)
+    assert explain(result, "Your cell", own=True) == "Your cell stops with E: too deep"
