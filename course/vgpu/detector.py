@@ -15,36 +15,36 @@ from .records import (
     SyncPlace,
 )
 
-#: Blocks of a grid that can be compared with each other: their clocks are a square table.
+#: Blocks of a grid that can be compared with each other: each has clocks of all their warps.
 MOST_BLOCKS = 2048
 _MOST_REPORTS = 64
-_MOST_PLACES = 1024
+_PLACES_BYTES = 1 << 28  # at most; memory that is not used is not taken either
 _WARPS = 32
+_OWN_PLACES = 256
 
 
 class Detector:
     """What races.py writes to during one launch."""
 
     def __init__(self, kernel: Kernel, blocks: int, warps: int, arena: Arena) -> None:
-        self.kernel, self.warps = kernel, warps
+        self.kernel, self.warps, self.agents = kernel, warps, blocks * warps
         sizes = [s.size for s in kernel.layout.sites if s.size]
         self.unit = 1 if any(size < 4 for size in sizes) else 4
         self.cells = np.zeros(arena.top // self.unit + 1, GlobalCell.dtype)
-        self.clocks = np.zeros((blocks, blocks), np.uint32)
-        place_bytes = SyncPlace.size + 4 * (_WARPS + blocks)
-        self.places = np.zeros(-(-place_bytes // 8) * 8 * _MOST_PLACES, np.uint8)
+        place_bytes = _eight(SyncPlace.size + 4 * self.agents)
+        most_places = min(1 << 16, 1 << (_PLACES_BYTES // place_bytes).bit_length() - 1)
+        self.places = np.zeros(place_bytes * most_places, np.uint8)
         self.reports = np.zeros(_MOST_REPORTS, Race.dtype)
         self.record = np.zeros(1, Races.dtype)
         for name, value in {
             "cells": self.cells.ctypes.data,
-            "clocks": self.clocks.ctypes.data,
             "place": self.places.ctypes.data,
             "report": self.reports.ctypes.data,
-            "blocks": blocks,
+            "agents": self.agents,
             "unit": self.unit,
             "cell_bytes": SharedCell.size + 16 * warps,
-            "most_places": _MOST_PLACES,
-            "place_bytes": -(-place_bytes // 8) * 8,
+            "most_places": most_places,
+            "place_bytes": place_bytes,
             "most_reports": _MOST_REPORTS,
         }.items():
             self.record[name] = value
@@ -52,19 +52,25 @@ class Detector:
 
     def block(self, shared: int) -> np.ndarray:
         """Return a RaceBlock for a block with `shared` bytes of shared memory."""
-        size = (shared // self.unit + 1) * (SharedCell.size + 16 * self.warps)
-        size = -(-size // 8) * 8
-        record = np.zeros(1, RaceBlock.dtype)
-        parts = {
-            "cells": np.zeros(size, np.uint8),
-            "clocks": np.zeros(_WARPS * _WARPS, np.uint32),
-            "fences": np.zeros(_WARPS * _WARPS, np.uint32),
-            "barriers": np.zeros(16 * _WARPS, np.uint32),
+        place_bytes = SyncPlace.size + 4 * _WARPS
+        sizes = {
+            "cells": (shared // self.unit + 1) * (SharedCell.size + 16 * self.warps),
+            "clocks": 4 * _WARPS * _WARPS,
+            "fences": 4 * 2 * _WARPS * _WARPS,
+            "barriers": 4 * 16 * 3 * _WARPS,
+            "seen": 4 * _WARPS * _WARPS,
+            "known": 4 * self.agents,
+            "place": place_bytes * _OWN_PLACES,
         }
-        for name, part in parts.items():
-            record[name] = part.ctypes.data
-        record["cells_bytes"] = size
-        self.kept += [record, *parts.values()]
+        memory = np.zeros(sum(map(_eight, sizes.values())), np.uint8)
+        record = np.zeros(1, RaceBlock.dtype)
+        start = memory.ctypes.data
+        for name, size in sizes.items():
+            record[name] = start
+            start += _eight(size)
+        record["bytes"] = memory.size
+        record["most_places"], record["place_bytes"] = _OWN_PLACES, place_bytes
+        self.kept += [record, memory]
         return record
 
     def fault(
@@ -79,6 +85,11 @@ class Detector:
             return None
         found[0].others = tuple(found[1:])
         return found[0]
+
+
+def _eight(size: int) -> int:
+    """Return `size`, rounded up to a multiple of eight."""
+    return -(-size // 8) * 8
 
 
 _SENTENCES = {

@@ -18,7 +18,8 @@ class SiteInfo:
     op: int = 0
     kind: int = 0
     store: int = 0
-    order: int = 0
+    scope: int = 0
+    releases: int = 0
     instruction: Instruction | None = None
 
 

@@ -1,11 +1,16 @@
 """Races: two accesses to one place, one of them a write, that nothing orders. Native code.
 
-Within a block, each warp has a vector clock over the warps of its block, which barriers and
-fence-and-atomic pairs join; blocks have clocks over the blocks of the grid, joined by
-fence-and-atomic pairs alone. Lanes of one warp are ordered by ``__syncwarp``. An access that an
-earlier conflicting one does not happen before is a race. What is remembered of earlier accesses is
-the last write and, of reads, the last of each warp (shared memory) or the last two (global memory):
-a race that is reported is one, and some with accesses long past go unseen.
+Every warp has a clock. Each block keeps what its warps know of each other's clocks, what each lane
+knows of the other lanes of its warp, and what the block knows of all warps of the grid. Barriers
+and ``__syncwarp`` pass knowledge on, and so does an atomic or a volatile access that reads what
+such an access wrote after a fence: within the block whatever the fence, between blocks only after
+``__threadfence()`` and by an access of device scope. An access that an earlier conflicting one does
+not happen before is a race.
+
+What is remembered of earlier accesses is the last write and, of reads, the last of each warp
+(shared memory) or the last two (global memory); lanes that fence or synchronise speak for their
+whole warp, and what one warp learns from other blocks all of its block know. So a race that is
+reported is one, and some go unseen. Two writes of one value are no race.
 """
 
 from .native import ctz, native, ptr, u8, u32, u64, void
@@ -27,10 +32,10 @@ from .records import (
 )  # fmt: skip
 
 _WARPS = 32
-_NOBODY = 0xFFFFFFFF
 _SEVERAL = 0x100  # beside the first lane others of its warp have read
 _LANE = 0x1FF  # a lane and this flag
-_ACQUIRE, _RELEASE = 2, 4
+_BLOCK, _DEVICE = 1, 2  # scopes of fences and of ordered accesses
+_PROBES = 16  # places to look at before two addresses share one
 
 
 @native
@@ -47,9 +52,27 @@ def _all(w: ptr(Warp)) -> ptr(Races):
 
 
 @native
-def _clock(b: ptr(RaceBlock), of: u32, about: u32) -> ptr(u32):
-    """Return where warp `of` keeps what it knows of warp `about`."""
-    return ptr(u32)(b.clocks) + (of * _WARPS + about)
+def _clocks(b: ptr(RaceBlock), of: u32) -> ptr(u32):
+    """Return what warp `of` knows of the clocks of its block's warps; its own is among them."""
+    return ptr(u32)(b.clocks) + of * _WARPS
+
+
+@native
+def _fences(b: ptr(RaceBlock), of: u32, scope: u32) -> ptr(u32):
+    """Return the clocks that warp `of` may publish: what it knew at its last fence of a scope."""
+    return ptr(u32)(b.fences) + ((scope - 1) * _WARPS + of) * _WARPS
+
+
+@native
+def _barrier(b: ptr(RaceBlock), number: u32, part: u32) -> ptr(u32):
+    """Return what was known (part 0) or fenced (by scope) by those who arrived at a barrier."""
+    return ptr(u32)(b.barriers) + (number * 3 + part) * _WARPS
+
+
+@native
+def _seen(w: ptr(Warp), lane: u32) -> ptr(u32):
+    """Return where a lane keeps up to which clock it knows what other lanes of its warp did."""
+    return ptr(u32)(_block(w).seen) + (w.index * _WARPS + lane)
 
 
 @native
@@ -60,125 +83,174 @@ def _join(into: ptr(u32), other: ptr(u32), count: u32) -> void:
 
 
 @native
+def _clear(words: u64, count: u64) -> void:
+    for k in range(count):
+        ptr(u64)(words)[k] = 0
+
+
+@native
 def block_started(c: ptr(Cta)) -> void:
-    """Forget what the block before this one did in shared memory; all clocks start anew."""
-    launch = ptr(Launch)(c.launch)
+    """Forget what the block before this one did and knew; all clocks start anew."""
     b = ptr(RaceBlock)(c.races)
-    for k in range(u32(_WARPS * _WARPS)):
-        ptr(u32)(b.clocks)[k] = 0
-        ptr(u32)(b.fences)[k] = 0
-    for k in range(u32(16 * _WARPS)):
-        ptr(u32)(b.barriers)[k] = 0
+    _clear(b.cells, b.bytes // 8)
+    b.places = 0
     for k in range(u32(_WARPS)):
-        _clock(b, k, k)[0] = 1
-        b.epochs[k] = 1
-        b.fenced[k] = 0
-    total = b.cells_bytes // 8
-    for word in range(total):
-        ptr(u64)(b.cells)[word] = 0
-    all_ = ptr(Races)(launch.races)
-    own = ptr(u32)(all_.clocks) + u64(c.linear) * u64(all_.blocks)
-    own[c.linear] = 1
+        _clocks(b, k)[k] = 1
+
+
+@native
+def _all_lanes_met(w: ptr(Warp), members: u32) -> void:
+    """Let `members` know all that lanes of their warp have done; the clock advances."""
+    own = _clocks(_block(w), w.index) + w.index
+    for lane in range(u32(_WARPS)):
+        if members & (u32(1) << lane) != 0:
+            _seen(w, lane)[0] = own[0]
+    own[0] = own[0] + 1
+
+
+@native
+def warp_synchronised(w: ptr(Warp), members: u32) -> void:
+    """Order what lanes of a warp do."""
+    _all_lanes_met(w, members)
 
 
 @native
 def barrier_arrival(w: ptr(Warp), number: u32) -> void:
     """Give the barrier all this warp knows."""
     b = _block(w)
-    own = _clock(b, w.index, 0)
-    _join(ptr(u32)(b.barriers) + number * _WARPS, own, _WARPS)
-    own[w.index] = own[w.index] + 1
-    b.epochs[w.index] = b.epochs[w.index] + 1
+    _join(_barrier(b, number, 0), _clocks(b, w.index), _WARPS)
+    for scope in range(u32(_BLOCK), u32(_DEVICE + 1)):
+        _join(_barrier(b, number, scope), _fences(b, w.index, scope), _WARPS)
+    _all_lanes_met(w, 0xFFFFFFFF)
 
 
 @native
 def barrier_departure(w: ptr(Warp), number: u32) -> void:
     """Learn what all knew who arrived."""
     b = _block(w)
-    _join(_clock(b, w.index, 0), ptr(u32)(b.barriers) + number * _WARPS, _WARPS)
+    _join(_clocks(b, w.index), _barrier(b, number, 0), _WARPS)
+    for scope in range(u32(_BLOCK), u32(_DEVICE + 1)):
+        _join(_fences(b, w.index, scope), _barrier(b, number, scope), _WARPS)
 
 
 @native
 def barrier_opened(c: ptr(Cta), number: u32) -> void:
     """Empty the barrier for its next use."""
-    b = ptr(RaceBlock)(c.races)
-    for k in range(u32(_WARPS)):
-        ptr(u32)(b.barriers)[number * _WARPS + k] = 0
+    for k in range(u32(3 * _WARPS)):
+        _barrier(ptr(RaceBlock)(c.races), number, 0)[k] = 0
+
+
+# --- fences, and atomics that publish what they cover
 
 
 @native
-def warp_synchronised(w: ptr(Warp), members: u32) -> void:
-    """Order the lanes of a warp."""
-    b = _block(w)
-    b.epochs[w.index] = b.epochs[w.index] + 1
-
-
-@native
-def fenced(w: ptr(Warp)) -> void:
+def fenced(w: ptr(Warp), scope: u32) -> void:
     """Remember what has happened so far: an atomic after this publishes it."""
     b = _block(w)
-    own = _clock(b, w.index, 0)
-    for k in range(u32(_WARPS)):
-        ptr(u32)(b.fences)[w.index * _WARPS + k] = own[k]
-    b.fenced[w.index] = 1
+    own = _clocks(b, w.index)
+    for level in range(u32(_BLOCK), scope + 1):
+        _join(_fences(b, w.index, level), own, _WARPS)
+    own[w.index] = own[w.index] + 1
 
 
 @native
-def _place(w: ptr(Warp), address: u64, create: u32) -> ptr(SyncPlace):
-    """Return what is known of an address that atomics use, or null."""
-    all_ = _all(w)
-    for k in range(all_.places):
-        p = ptr(SyncPlace)(all_.place + u64(k) * u64(all_.place_bytes))
+def _any(row: ptr(u32)) -> u32:
+    for k in range(u32(_WARPS)):
+        if row[k] != 0:
+            return 1
+    return 0
+
+
+@native
+def _place(table: u64, size: u32, most: u32, address: u64, create: u32) -> ptr(SyncPlace):
+    """Return what is known of an address that atomics use, or null.
+
+    When a table overflows, addresses share a place: races may be missed, but none invented.
+    """
+    start = u32((address * 0x9E3779B97F4A7C15) >> 40)
+    for k in range(u32(_PROBES)):
+        p = ptr(SyncPlace)(table + u64((start + k) & (most - 1)) * u64(size))
         if p.address == address:
             return p
-    if create == 0 or all_.places >= all_.most_places:
+        if p.address == 0:
+            if create == 0:
+                return 0
+            p.address = address
+            return p
+    return ptr(SyncPlace)(table + u64(start & (most - 1)) * u64(size))
+
+
+@native
+def _clocks_at(p: ptr(SyncPlace)) -> ptr(u32):
+    return ptr(u32)(u64(p) + SyncPlace.size)
+
+
+@native
+def _own_place(b: ptr(RaceBlock), address: u64, create: u32) -> ptr(SyncPlace):
+    """Return what the block's warps have published at an address to each other."""
+    b.places = b.places | create
+    if b.places == 0:
         return 0
-    p = ptr(SyncPlace)(all_.place + u64(all_.places) * u64(all_.place_bytes))
-    all_.places = all_.places + 1
-    p.address = address
-    p.block = _NOBODY
-    for k in range(u32(_WARPS) + all_.blocks):
-        (ptr(u32)(u64(p) + SyncPlace.size))[k] = 0
-    return p
+    return _place(b.place, b.place_bytes, b.most_places, address, create)
 
 
 @native
-def _release(w: ptr(Warp), address: u64, strong: u32) -> void:
-    """Publish, by an atomic or ordered write, what the last fence covered (or all, if strong)."""
+def _common_place(all_: ptr(Races), address: u64, create: u32) -> ptr(SyncPlace):
+    """Return what blocks have published at an address to each other."""
+    all_.places = all_.places | create
+    if all_.places == 0:
+        return 0
+    return _place(all_.place, all_.place_bytes, all_.most_places, address, create)
+
+
+@native
+def _first_warp(w: ptr(Warp)) -> u32:
+    """Return the number, in the whole grid, of the first warp of this block."""
+    return ptr(Cta)(w.cta).linear * ptr(Launch)(w.launch).warps
+
+
+@native
+def _release(w: ptr(Warp), address: u64, scope: u32) -> void:
+    """Publish, by an atomic or ordered write, what the last fences covered."""
     b = _block(w)
-    if strong == 0 and b.fenced[w.index] == 0:
+    if _any(_fences(b, w.index, _BLOCK)) != 0:
+        p = _own_place(b, address, 1)
+        _join(_clocks_at(p), _fences(b, w.index, _BLOCK), _WARPS)
+    if scope < _DEVICE or address < GLOBAL_BASE or _any(_fences(b, w.index, _DEVICE)) == 0:
         return
-    p = _place(w, address, 1)
-    if u64(p) == 0:
-        return
-    c = ptr(Cta)(w.cta)
     all_ = _all(w)
-    own = _clock(b, w.index, 0)
-    warps = ptr(u32)(u64(p) + SyncPlace.size)
-    if p.block != c.linear:
-        p.block = c.linear
-        for k in range(u32(_WARPS)):
-            warps[k] = 0
-    _join(warps, own if strong != 0 else ptr(u32)(b.fences) + w.index * _WARPS, _WARPS)
-    mine = ptr(u32)(all_.clocks) + u64(c.linear) * u64(all_.blocks)
-    _join(warps + _WARPS, mine, all_.blocks)
-    own[w.index] = own[w.index] + 1
-    mine[c.linear] = mine[c.linear] + 1
+    row = _clocks_at(_common_place(all_, address, 1))
+    _join(row, ptr(u32)(b.known), all_.agents)
+    warps = ptr(Launch)(w.launch).warps
+    _join(row + _first_warp(w), _fences(b, w.index, _DEVICE), warps)
 
 
 @native
-def _acquire(w: ptr(Warp), address: u64) -> void:
+def _learn(w: ptr(Warp), lane: u32, row: ptr(u32)) -> void:
+    """Join published clocks of the block's warps into what a lane and its warp know."""
+    seen = _seen(w, lane)
+    if row[w.index] > seen[0]:
+        seen[0] = row[w.index]
+    own = _clocks(_block(w), w.index)
+    for k in range(ptr(Launch)(w.launch).warps):
+        if k != w.index and row[k] > own[k]:
+            own[k] = row[k]
+
+
+@native
+def _acquire(w: ptr(Warp), lane: u32, address: u64, scope: u32) -> void:
     """Learn, by an atomic or ordered read, what was published at this address."""
-    p = _place(w, address, 0)
-    if u64(p) == 0:
-        return
     b = _block(w)
-    c = ptr(Cta)(w.cta)
+    p = _own_place(b, address, 0)
+    if u64(p) != 0:
+        _learn(w, lane, _clocks_at(p))
+    if scope < _DEVICE or address < GLOBAL_BASE:
+        return
     all_ = _all(w)
-    warps = ptr(u32)(u64(p) + SyncPlace.size)
-    if p.block == c.linear:
-        _join(_clock(b, w.index, 0), warps, _WARPS)
-    _join(ptr(u32)(all_.clocks) + u64(c.linear) * u64(all_.blocks), warps + _WARPS, all_.blocks)
+    p = _common_place(all_, address, 0)
+    if u64(p) != 0:
+        _learn(w, lane, _clocks_at(p) + _first_warp(w))
+        _join(ptr(u32)(b.known), _clocks_at(p), all_.agents)
 
 
 # --- accesses
@@ -186,17 +258,10 @@ def _acquire(w: ptr(Warp), address: u64) -> void:
 
 @native
 def _report(
-    w: ptr(Warp),
-    kind: u32,
-    lane: u32,
-    site: u32,
-    other_site: u32,
-    other_warp: u32,
-    other_lane: u32,
-    other_block: u32,
+    w: ptr(Warp), kind: u32, lane: u32, site: u32, other_site: u32, other: u32, other_lane: u32,
     address: u64,
-) -> void:
-    """Note a race, once for each pair of instructions."""
+) -> void:  # fmt: skip
+    """Note a race with warp `other` (of the grid), once for each pair of instructions."""
     all_ = _all(w)
     all_.found = all_.found + 1
     for k in range(all_.reports):
@@ -206,6 +271,7 @@ def _report(
             return
     if all_.reports >= all_.most_reports:
         return
+    warps = ptr(Launch)(w.launch).warps
     r = ptr(Race)(all_.report) + all_.reports
     all_.reports = all_.reports + 1
     r.kind = kind
@@ -214,8 +280,8 @@ def _report(
     r.block = ptr(Cta)(w.cta).linear
     r.warp = w.index
     r.lane = lane
-    r.other_block = other_block
-    r.other_warp = other_warp
+    r.other_block = other // warps
+    r.other_warp = other % warps
     r.other_lane = other_lane & (_SEVERAL - 1)
     r.address = address
     r.count = 1
@@ -227,36 +293,39 @@ def access(w: ptr(Warp), s: ptr(Site), site: u32, mask: u32, space: u32) -> void
     all_ = _all(w)
     b = _block(w)
     b.step = b.step + 1
-    ordered = u32(1) if s.order != 0 or s.store == 2 else u32(0)
+    scope = s.scope
     extent = u64(s.size * s.count)
     unit = u64(all_.unit)
-    rest = mask
-    if ordered != 0 and s.store != 1:
+    base = w.shared if space == SHARED else ptr(Launch)(w.launch).arena
+    window = u64(SHARED_WINDOW) if space == SHARED else u64(GLOBAL_BASE)
+    if scope != 0 and s.store != 1:
+        rest = mask
         while rest != 0:
             lane = ctz(rest)
             rest = rest & (rest - 1)
-            _acquire(w, w.host[lane])
+            _acquire(w, lane, w.host[lane] - base + window, scope)
+    if scope != 0 and s.store != 0 and s.releases != 0:
+        fenced(w, scope)
     rest = mask
     while rest != 0:
         lane = ctz(rest)
         rest = rest & (rest - 1)
         byte = u64(0)
         while byte < extent:
+            offset = w.host[lane] - base + byte
             if space == SHARED:
-                offset = w.host[lane] - w.shared + byte
                 cell = ptr(SharedCell)(b.cells + offset // unit * u64(all_.cell_bytes))
-                _shared(w, s, site, lane, cell, ordered, SHARED_WINDOW + offset)
+                _shared(w, s, site, lane, cell, byte, offset + window)
             else:
-                offset = w.host[lane] - ptr(Launch)(w.launch).arena + byte
                 g = ptr(GlobalCell)(all_.cells) + offset // unit
-                _global(w, s, site, lane, g, ordered, GLOBAL_BASE + offset)
+                _global(w, s, site, lane, g, byte, offset + window)
             byte += unit
-    rest = mask
-    if ordered != 0 and s.store != 0:
+    if scope != 0 and s.store != 0:
+        rest = mask
         while rest != 0:
             lane = ctz(rest)
             rest = rest & (rest - 1)
-            _release(w, w.host[lane], s.order & _RELEASE)
+            _release(w, w.host[lane] - base + window, scope)
 
 
 @native
@@ -271,171 +340,156 @@ def _same_value(w: ptr(Warp), s: ptr(Site), lane: u32, other: u32) -> u32:
 
 
 @native
-def _shared(
-    w: ptr(Warp),
-    s: ptr(Site),
-    site: u32,
-    lane: u32,
-    cell: ptr(SharedCell),
-    ordered: u32,
-    address: u64,
-) -> void:
-    b = _block(w)
-    block = ptr(Cta)(w.cta).linear
-    reads = ptr(u32)(u64(cell) + SharedCell.size)
-    if s.store == 0:
-        # a write since then would have forgotten the read: nothing is new
-        again = reads + 4 * w.index
-        if again[0] == _clock(b, w.index, w.index)[0] and again[2] == b.epochs[w.index]:
-            if again[3] & _LANE == lane or again[3] & _SEVERAL != 0:
-                return
-    if cell.write_clock != 0 and (ordered == 0 or cell.ordered == 0):
-        other = cell.warp
-        kind = u32(s.store)
-        if other != w.index:
-            if cell.write_clock > _clock(b, w.index, other)[0]:
-                _report(w, kind, lane, site, cell.site, other, cell.lane, block, address)
-        elif cell.lane != lane and cell.epoch == b.epochs[w.index]:
-            if cell.step != b.step:
-                _report(w, kind, lane, site, cell.site, other, cell.lane, block, address)
-            elif _same_value(w, s, lane, cell.lane) == 0:
-                _report(w, 3, lane, site, cell.site, other, cell.lane, block, address)
-    if s.store != 0:
-        for k in range(ptr(Launch)(w.launch).warps):
-            clock = reads[4 * k]
-            if clock == 0 or (ordered != 0 and reads[4 * k + 3] & 0x80000000 != 0):
-                continue
-            reader = reads[4 * k + 3] & _LANE
-            if k != w.index:
-                if clock > _clock(b, w.index, k)[0]:
-                    _report(w, 4, lane, site, reads[4 * k + 1], k, reader, block, address)
-            elif reader != lane and reads[4 * k + 2] == b.epochs[k] and ordered == 0:
-                if reads[4 * k + 1] != site:
-                    _report(w, 4, lane, site, reads[4 * k + 1], k, reader, block, address)
-        cell.warp = w.index
-        cell.lane = lane
-        cell.write_clock = _clock(b, w.index, w.index)[0]
-        cell.epoch = b.epochs[w.index]
-        cell.site = site
-        cell.step = b.step
-        cell.ordered = ordered
-        for k in range(ptr(Launch)(w.launch).warps):
-            reads[4 * k] = 0
-    else:
-        mine = reads + 4 * w.index
-        if mine[0] != 0 and mine[2] == b.epochs[w.index] and mine[3] & _LANE != lane:
-            lane = (mine[3] & _LANE) | _SEVERAL
-        mine[0] = _clock(b, w.index, w.index)[0]
-        mine[1] = site
-        mine[2] = b.epochs[w.index]
-        mine[3] = lane | (u32(0x80000000) if ordered != 0 else u32(0))
+def _changes(w: ptr(Warp), s: ptr(Site), lane: u32, byte: u64) -> u32:
+    """Say whether a lane stores, from `byte` of its access on, other than what is there."""
+    last = byte + u64(_all(w).unit)
+    while byte < last:
+        component = byte // u64(s.size)
+        within = u64(lane * s.size) + byte % u64(s.size)
+        new = ptr(u8)(u64(w.data) + component * COMPONENT + within)[0]
+        if new != ptr(u8)(w.host[lane] + byte)[0]:
+            return 1
+        byte += 1
+    return 0
 
 
 @native
-def _before(w: ptr(Warp), block: u32, warp: u32, clock: u32, block_clock: u32) -> u32:
-    """Say whether an access by a warp of `block` happens before what `w` does now."""
-    c = ptr(Cta)(w.cta)
-    if block == c.linear:
-        if warp == w.index:
-            return 1
-        return 1 if clock <= _clock(_block(w), w.index, warp)[0] else 0
-    all_ = _all(w)
-    known = (ptr(u32)(all_.clocks) + u64(c.linear) * u64(all_.blocks))[block]
-    return 1 if block_clock <= known else 0
+def _check_write(
+    w: ptr(Warp), s: ptr(Site), site: u32, lane: u32, byte: u64, other: u32, other_lane: u32,
+    other_site: u32, at_once: u32, address: u64,
+) -> void:  # fmt: skip
+    """Report an access that comes unordered after a write, unless both write the same."""
+    kind = u32(s.store)
+    if kind == 1:
+        if at_once != 0:
+            kind = 3
+            if _same_value(w, s, lane, other_lane) != 0:
+                return
+        elif _changes(w, s, lane, byte) == 0:
+            return
+    _report(w, kind, lane, site, other_site, other, other_lane, address)
+
+
+@native
+def _shared(
+    w: ptr(Warp), s: ptr(Site), site: u32, lane: u32, cell: ptr(SharedCell), byte: u64, address: u64
+) -> void:  # fmt: skip
+    b = _block(w)
+    first = _first_warp(w)
+    own = _clocks(b, w.index)
+    reads = ptr(u32)(u64(cell) + SharedCell.size)
+    seen = _seen(w, lane)[0]
+    if s.store == 0:
+        # a write since then would have forgotten the read: nothing is new
+        again = reads + 4 * w.index
+        if again[0] == own[w.index]:
+            if again[2] & _LANE == lane or again[2] & _SEVERAL != 0:
+                return
+    if cell.clock != 0 and (s.scope == 0 or cell.scope == 0):
+        other = cell.warp
+        if other == w.index:
+            if cell.lane != lane and cell.clock > seen:
+                at_once = u32(1) if cell.step == b.step else u32(0)
+                _check_write(
+                    w, s, site, lane, byte, first + other, cell.lane, cell.site, at_once, address
+                )
+        elif cell.clock > own[other]:
+            _check_write(w, s, site, lane, byte, first + other, cell.lane, cell.site, 0, address)
+    if s.store != 0:
+        for k in range(ptr(Launch)(w.launch).warps):
+            read = reads + 4 * k
+            if read[0] == 0:
+                continue
+            known = seen if k == w.index else own[k]
+            reader = read[2] & _LANE
+            if read[0] > known and (s.scope == 0 or read[3] == 0):
+                if k != w.index or reader != lane:
+                    _report(w, 4, lane, site, read[1], first + k, reader, address)
+            read[0] = 0
+        cell.warp = w.index
+        cell.lane = lane
+        cell.clock = own[w.index]
+        cell.site = site
+        cell.step = b.step
+        cell.scope = s.scope
+    else:
+        mine = reads + 4 * w.index
+        reader = lane
+        if mine[0] == own[w.index] and mine[2] & _LANE != lane:
+            reader = (mine[2] & _LANE) | _SEVERAL
+        mine[0] = own[w.index]
+        mine[1] = site
+        mine[2] = reader
+        mine[3] = s.scope
+
+
+@native
+def _before(w: ptr(Warp), lane: u32, agent: u32, clock: u32) -> u32:
+    """Say whether what warp `agent` of the grid did at `clock` happens before this."""
+    b = _block(w)
+    first = _first_warp(w)
+    if agent - first >= ptr(Launch)(w.launch).warps:
+        return 1 if clock <= ptr(u32)(b.known)[agent] else 0
+    if agent - first == w.index:
+        return 1 if clock <= _seen(w, lane)[0] else 0
+    return 1 if clock <= _clocks(b, w.index)[agent - first] else 0
+
+
+@native
+def _atomic_pair(w: ptr(Warp), scope: u32, agent: u32, other: u32) -> u32:
+    """Say whether two accesses are both ordered ones, of a scope that holds both threads."""
+    if scope == 0 or other == 0:
+        return 0
+    if scope == _DEVICE and other == _DEVICE:
+        return 1
+    return 1 if agent - _first_warp(w) < ptr(Launch)(w.launch).warps else 0
 
 
 @native
 def _global(
-    w: ptr(Warp), s: ptr(Site), site: u32, lane: u32, g: ptr(GlobalCell), ordered: u32, address: u64
-) -> void:
+    w: ptr(Warp), s: ptr(Site), site: u32, lane: u32, g: ptr(GlobalCell), byte: u64, address: u64
+) -> void:  # fmt: skip
     b = _block(w)
-    c = ptr(Cta)(w.cta)
-    all_ = _all(w)
-    clock = _clock(b, w.index, w.index)[0]
+    me = _first_warp(w) + w.index
+    clock = _clocks(b, w.index)[w.index]
+    first = ptr(u32)(u64(g) + READS)
     if s.store == 0:
         # a write since then would have forgotten the read: nothing is new
-        again = ptr(u32)(u64(g) + READS)
-        if again[0] == clock and again[2] == c.linear and again[3] == w.index:
-            if again[5] == b.epochs[w.index] and (again[4] == lane or again[4] & _SEVERAL != 0):
+        if first[0] == clock and first[1] == me:
+            if first[2] == lane or first[2] & _SEVERAL != 0:
                 return
-    block_clock = (ptr(u32)(all_.clocks) + u64(c.linear) * u64(all_.blocks))[c.linear]
-    if g.write_clock != 0 and (ordered == 0 or g.write_ordered == 0):
-        same = g.write_block == c.linear and g.write_warp == w.index
-        if same:
-            if g.write_lane != lane and g.write_epoch == b.epochs[w.index]:
-                if g.write_step != b.step:
-                    _report(
-                        w,
-                        s.store,
-                        lane,
-                        site,
-                        g.write_site,
-                        g.write_warp,
-                        g.write_lane,
-                        g.write_block,
-                        address,
-                    )
-                elif _same_value(w, s, lane, g.write_lane) == 0:
-                    _report(
-                        w,
-                        3,
-                        lane,
-                        site,
-                        g.write_site,
-                        g.write_warp,
-                        g.write_lane,
-                        g.write_block,
-                        address,
-                    )
-        elif _before(w, g.write_block, g.write_warp, g.write_clock, g.write_block_clock) == 0:
-            _report(
-                w,
-                s.store,
-                lane,
-                site,
-                g.write_site,
-                g.write_warp,
-                g.write_lane,
-                g.write_block,
-                address,
-            )
+    if g.clock != 0 and _atomic_pair(w, s.scope, g.agent, g.scope) == 0:
+        if (g.agent != me or g.lane != lane) and _before(w, lane, g.agent, g.clock) == 0:
+            at_once = u32(1) if g.agent == me and g.step == b.step else u32(0)
+            _check_write(w, s, site, lane, byte, g.agent, g.lane, g.site, at_once, address)
     if s.store != 0:
         for k in range(u32(2)):
-            r = ptr(u32)(u64(g) + READS) + 8 * k
-            if r[0] == 0 or (ordered != 0 and r[6] != 0):
+            r = first + 5 * k
+            if r[0] == 0:
                 continue
-            if r[2] == c.linear and r[3] == w.index:
-                if r[4] != lane and r[5] == b.epochs[w.index] and r[7] != site:
-                    _report(w, 4, lane, site, r[7], r[3], r[4], r[2], address)
-            elif _before(w, r[2], r[3], r[0], r[1]) == 0:
-                _report(w, 4, lane, site, r[7], r[3], r[4], r[2], address)
+            if (r[1] != me or r[2] != lane) and _before(w, lane, r[1], r[0]) == 0:
+                if _atomic_pair(w, s.scope, r[1], r[4]) == 0:
+                    _report(w, 4, lane, site, r[3], r[1], r[2], address)
             r[0] = 0
-        g.write_clock = clock
-        g.write_block_clock = block_clock
-        g.write_block = c.linear
-        g.write_warp = w.index
-        g.write_lane = lane
-        g.write_epoch = b.epochs[w.index]
-        g.write_ordered = ordered
-        g.write_site = site
-        g.write_step = b.step
+        g.clock = clock
+        g.agent = me
+        g.lane = lane
+        g.site = site
+        g.step = b.step
+        g.scope = s.scope
     else:
-        first = ptr(u32)(u64(g) + READS)
-        if first[0] != 0 and first[2] == c.linear and first[3] == w.index:
-            if first[5] == b.epochs[w.index] and first[4] != lane:
-                lane = first[4] | _SEVERAL
-        if first[0] != 0 and (first[2] != c.linear or first[3] != w.index):
+        reader = lane
+        if first[0] == clock and first[1] == me and first[2] != lane:
+            reader = first[2] | _SEVERAL
+        elif first[0] != 0 and first[1] != me:
             # keep the last read of another warp too
-            for k in range(u32(8)):
-                first[8 + k] = first[k]
+            for k in range(u32(5)):
+                first[5 + k] = first[k]
         first[0] = clock
-        first[1] = block_clock
-        first[2] = c.linear
-        first[3] = w.index
-        first[4] = lane
-        first[5] = b.epochs[w.index]
-        first[6] = ordered
-        first[7] = site
+        first[1] = me
+        first[2] = reader
+        first[3] = site
+        first[4] = s.scope
 
 
 READS = GlobalCell.fields["reads"][1]

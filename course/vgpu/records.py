@@ -44,9 +44,8 @@ class Site(Struct):
     op: u32  # what an atomic does
     kind: u32  # how an atomic reads its bits
     store: u32  # 1 if memory is written, 2 for an atomic
-    order: (
-        u32  # 1 if relaxed or stronger: accesses by such instructions do not race with each other
-    )
+    scope: u32  # of an atomic, volatile or ordered access: 1 the block, 2 the device; else 0
+    releases: u32  # 1 if it orders what came before it, as after a fence
     line: u32
 
 
@@ -129,14 +128,13 @@ class Races(Struct):
     """What the race detector knows of a launch."""
 
     cells: u64  # GlobalCell for each unit of global memory
-    clocks: u64  # what each block knows of each block
-    place: u64  # SyncPlace records
+    place: u64  # SyncPlace records: what blocks tell each other
     report: u64
-    blocks: u32
+    agents: u32  # warps of the grid
     unit: u32  # bytes that one cell stands for: 4, or 1 if a kernel accesses less
     cell_bytes: u32  # of a SharedCell and the reads behind it
-    places: u32
-    most_places: u32
+    places: u32  # 1 if any place is used
+    most_places: u32  # a power of two
     place_bytes: u32
     reports: u32
     most_reports: u32
@@ -144,60 +142,55 @@ class Races(Struct):
 
 
 class RaceBlock(Struct):
-    """What the race detector knows of a block."""
+    """What the race detector knows of a block: arrays, one behind the other."""
 
     cells: u64  # SharedCell for each unit of shared memory
-    cells_bytes: u64
     clocks: u64  # 32 x 32: what each warp knows of each warp
-    fences: u64  # the same, at each warp's last fence
-    barriers: u64  # 16 x 32: what was known on arrival
+    fences: u64  # 2 x 32 x 32: the same at each warp's last fence, of the block and of the device
+    barriers: u64  # 16 x 3 x 32: what was known, and fenced, by those who arrived
+    seen: u64  # 32 x 32: up to which clock a lane knows what others of its warp did
+    known: u64  # what the block knows of all warps of the grid
+    place: u64  # SyncPlace records: what its warps tell each other
+    bytes: u64  # of all these arrays
+    places: u32
+    most_places: u32
+    place_bytes: u32
     step: u32
-    epochs: Array(u32, 32)  # of each warp: lanes have met that often
-    fenced: Array(u32, 32)
 
 
 class SharedCell(Struct):
     """The last write to a unit of shared memory.
 
-    Behind it lies, for each warp, its last read: clock, site, epoch, lane (and bit 31 if that was
-    an ordered access).
+    Behind it lies, for each warp, its last read: clock, site, lane, scope.
     """
 
+    clock: u32  # 0: nobody has written
     warp: u32
     lane: u32
-    write_clock: u32  # 0: nobody has written
-    epoch: u32
     site: u32
     step: u32
-    ordered: u32
-    unused: u32
+    scope: u32
 
 
 class GlobalCell(Struct):
-    """The last write to a unit of global memory, and two reads.
+    """The last write to a unit of global memory, and two reads: clock, agent, lane, site, scope.
 
-    A read is clock, block clock, block, warp, lane, epoch, ordered, site.
+    An agent is a warp's number in the grid.
     """
 
-    write_clock: u32
-    write_block_clock: u32
-    write_block: u32
-    write_warp: u32
-    write_lane: u32
-    write_epoch: u32
-    write_ordered: u32
-    write_site: u32
-    write_step: u32
-    unused: u32
-    reads: Array(u32, 16)
+    clock: u32
+    agent: u32
+    lane: u32
+    site: u32
+    step: u32
+    scope: u32
+    reads: Array(u32, 10)
 
 
 class SyncPlace(Struct):
-    """An address that atomics use; behind it clocks of 32 warps (of `block`) and of all blocks."""
+    """An address that atomics use; behind it the clocks that were published there."""
 
     address: u64
-    block: u32
-    unused: u32
 
 
 class Cta(Struct):

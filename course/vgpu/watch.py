@@ -199,9 +199,9 @@ SCRATCH = Warp.fields["scratch"][1]
 
 @native
 def fenced(w: ptr(Warp), mask: u32, level: u32) -> void:
-    """Note a memory fence."""
+    """Note a memory fence: 1 within the block, 2 within the device."""
     if w.flags & RACES != 0:
-        races.fenced(w)
+        races.fenced(w, level)
 
 
 @native

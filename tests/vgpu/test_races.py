@@ -217,3 +217,226 @@ def test_threads_that_a_report_names_exist(grid, block):
 )
 def test_local_memory_races_with_nobody(source):
     assert race(source, 1, 32, np.zeros(64, np.int32)) is None
+
+
+LOCK = """__device__ void lock(int* l) {
+    while (atomicCAS(l, 0, 1) != 0) {}
+    __threadfence();
+}
+__device__ void unlock(int* l) {
+    UNLOCK
+    atomicExch(l, 0);
+}
+"""
+UNLOCK = LOCK.replace("UNLOCK", "__threadfence();")
+SCHEDULES = ["round-robin", "reverse", "random", "greedy"]
+
+LANES_TAKE_TURNS = """__global__ void k(int* l, int* count) {
+    bool done = false;
+    while (!done) {
+        if (atomicCAS(l, 0, 1) == 0) {
+            __threadfence();
+            count[0] = count[0] + 1;
+            UNLOCK
+            atomicExch(l, 0);
+            done = true;
+        }
+    }
+}"""
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES)
+def test_a_lock_orders_the_lanes_of_a_warp(schedule):
+    count = np.zeros(1, np.int32)
+    good = LANES_TAKE_TURNS.replace("UNLOCK", "__threadfence();")
+    assert race(good, 3, 70, np.zeros(1, np.int32), count, schedule=schedule) is None
+    assert count[0] == 210
+    bad = LANES_TAKE_TURNS.replace("UNLOCK", "")
+    error = race(bad, 1, 32, np.zeros(1, np.int32), count, schedule=schedule)
+    assert error is not None and error.fault.target.what == "count[0]"
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES)
+def test_a_lock_that_blocks_share_orders_the_warps_of_each(schedule):
+    source = """__global__ void k(int* l, int* total, int* own) {
+        if (threadIdx.x % 32 == 0) {
+            for (int r = 0; r < 3; r++) {
+                lock(l);
+                total[0] += 1;
+                own[blockIdx.x] += 1;
+                unlock(l);
+            }
+        }
+    }"""
+    total, own = np.zeros(1, np.int32), np.zeros(5, np.int32)
+    arguments = np.zeros(1, np.int32), total, own
+    assert race(UNLOCK + source, 5, 96, *arguments, schedule=schedule) is None
+    assert total[0] == 45 and (own == 9).all()
+    bad = LOCK.replace("UNLOCK", "") + source
+    assert race(bad, 5, 96, *arguments, schedule=schedule) is not None
+
+
+def test_knowledge_travels_through_another_block():
+    # warp 0 of block 0 writes, block 1 passes it on through another flag, warp 1 of block 0 reads
+    source = """__device__ void wait(int* f) { while (*(volatile int*)f == 0) {} __threadfence(); }
+    __global__ void k(int* data, int* f, int* out) {
+        if (blockIdx.x == 0 && threadIdx.x == 0) {
+            data[0] = 7;
+            FENCE
+            atomicExch(&f[0], 1);
+        } else if (blockIdx.x == 1 && threadIdx.x == 0) {
+            wait(&f[0]);
+            atomicExch(&f[1], 1);
+        } else if (blockIdx.x == 0 && threadIdx.x == 32) {
+            wait(&f[1]);
+            out[0] = data[0];
+        }
+    }"""
+    out = np.zeros(1, np.int32)
+    arguments = np.zeros(1, np.int32), np.zeros(2, np.int32), out
+    assert race(source.replace("FENCE", "__threadfence();"), 2, 64, *arguments) is None
+    assert out[0] == 7
+    arguments[1][:] = 0
+    assert race(source.replace("FENCE", ""), 2, 64, *arguments) is not None
+
+
+def test_thousands_of_flags():
+    source = """__global__ void k(int* data, int* flag) {
+        int b = blockIdx.x;
+        if (threadIdx.x == 0) {
+            int before = 0;
+            if (b > 0) {
+                while (((volatile int*)flag)[b - 1] == 0) {}
+                __threadfence();
+                before = data[b - 1];
+            }
+            data[b] = before + 1;
+            __threadfence();
+            ((volatile int*)flag)[b] = 1;
+        }
+    }"""
+    data = np.zeros(1500, np.int32)
+    assert race(source, 1500, 32, data, np.zeros(1500, np.int32)) is None
+    np.testing.assert_array_equal(data, np.arange(1, 1501))
+
+
+PUBLISH = """#include <cuda/atomic>
+__device__ void publish(int* flag) { PUBLISH }
+__device__ void wait(int* flag) {
+    cuda::atomic_ref<int, cuda::thread_scope_WAIT> f(*flag);
+    while (f.load(cuda::memory_order_acquire) == 0) {}
+}
+__global__ void k(int* data, int* flag, int* out) {
+    if (blockIdx.x == WRITER && threadIdx.x == 0) {
+        data[0] = 42;
+        publish(flag);
+    } else if (blockIdx.x == READER && threadIdx.x == 32) {
+        wait(flag);
+        out[0] = data[0];
+    }
+}"""
+STORE = """cuda::atomic_ref<int, cuda::thread_scope_%s> f(*flag);
+    f.store(1, cuda::memory_order_%s);"""
+
+
+@pytest.mark.parametrize(
+    ("publish", "wait", "in_block", "in_grid"),
+    [
+        ("__threadfence(); atomicExch(flag, 1);", "device", True, True),
+        ("__threadfence_block(); atomicExch(flag, 1);", "device", True, False),
+        ("atomicExch(flag, 1);", "device", False, False),
+        (STORE % ("device", "release"), "device", True, True),
+        (STORE % ("block", "release"), "device", True, False),
+        (STORE % ("device", "release"), "block", True, False),
+        (STORE % ("system", "release"), "system", True, True),
+        (STORE % ("device", "relaxed"), "device", False, False),
+        ("__threadfence_system(); *(volatile int*)flag = 1;", "device", True, True),
+    ],
+)
+def test_scopes_of_fences_and_atomics(publish, wait, in_block, in_grid):
+    source = PUBLISH.replace("PUBLISH", publish).replace("WAIT", wait)
+    for writer, reader, allowed in ((0, 0, in_block), (0, 1, in_grid), (1, 0, in_grid)):
+        text = source.replace("WRITER", str(writer)).replace("READER", str(reader))
+        out = np.zeros(1, np.int32)
+        error = race(text, 2, 64, np.zeros(1, np.int32), np.zeros(1, np.int32), out)
+        assert (error is None) == allowed, (writer, reader, error)
+        if allowed:
+            assert out[0] == 42
+
+
+def test_atomics_of_block_scope_do_not_protect_against_other_blocks():
+    source = "__global__ void k(int* a) { ATOMIC(a, 1); }"
+    assert race(source.replace("ATOMIC", "atomicAdd"), 3, 32, np.zeros(1, np.int32)) is None
+    assert race(source.replace("ATOMIC", "atomicAdd_block"), 1, 64, np.zeros(1, np.int32)) is None
+    assert race(source.replace("ATOMIC", "atomicAdd_block"), 3, 32, np.zeros(1, np.int32))
+
+
+def test_a_block_learns_nothing_from_the_shared_memory_of_the_one_before():
+    # each block runs in the shared memory that the last one left
+    source = """__global__ void k(int* a) {
+        __shared__ int s;
+        atomicExch(&s, 0);
+        a[0] = blockIdx.x;
+        __threadfence();
+        atomicAdd(&s, 1);
+    }"""
+    error = race(source, 4, 1, np.zeros(1, np.int32))
+    assert error is not None and error.fault.target.what == "a[0]"
+
+
+def test_a_fence_covers_what_its_thread_knew_and_no_more():
+    source = """__global__ void k(int* a, int* flag, int* out) {
+        if (threadIdx.x == 32 && blockIdx.x == 0) {
+            a[0] = 5;
+            FENCE
+        }
+        BARRIER
+        if (threadIdx.x == 0 && blockIdx.x == 0) {
+            MORE
+            atomicExch(flag, 1);
+        } else if (threadIdx.x == 0) {
+            while (atomicAdd(flag, 0) == 0) {}
+            out[0] = a[0];
+        }
+    }"""
+
+    def found(fence, barrier, more):
+        text = source.replace("FENCE", fence).replace("BARRIER", barrier).replace("MORE", more)
+        arguments = (np.zeros(1, np.int32) for _ in range(3))
+        return race(text, 2, 64, *arguments, schedule="reverse") is not None
+
+    fence, barrier = "__threadfence();", "__syncthreads();"
+    assert not found(fence, barrier, "")
+    assert not found("", barrier, fence)
+    assert found(fence, "", fence)  # nothing orders the writer before the other warp
+    assert found("", barrier, "")
+    assert found("__threadfence_block();", barrier, "")
+    assert found("", barrier, "__threadfence_block();")
+
+
+def test_a_fence_of_long_ago_does_not_publish_what_came_later():
+    source = """__global__ void k(int* a, int* flag, int* out) {
+        if (blockIdx.x == 0) {
+            __threadfence();
+            atomicExch(&flag[0], 1);
+            a[0] = 5;
+            FENCE
+            atomicExch(&flag[1], 1);
+        } else {
+            while (atomicAdd(&flag[1], 0) == 0) {}
+            out[0] = a[0];
+        }
+    }"""
+    for fence, clean in (("__threadfence();", True), ("", False)):
+        arguments = np.zeros(1, np.int32), np.zeros(2, np.int32), np.zeros(1, np.int32)
+        assert (race(source.replace("FENCE", fence), 2, 1, *arguments) is None) == clean
+
+
+def test_writes_of_one_value_are_no_race_but_reading_it_is():
+    source = "__global__ void k(int* a, int* b) { a[0] = VALUE; }"
+    arguments = np.zeros(1, np.int32), np.zeros(128, np.int32)
+    assert race(source.replace("VALUE", "7"), 3, 64, *arguments) is None
+    assert race(source.replace("VALUE", "7 + threadIdx.x / 32"), 1, 64, *arguments) is not None
+    assert race(source.replace("VALUE", "7 + blockIdx.x"), 3, 64, *arguments) is not None
+    reading = source.replace("a[0] = VALUE;", "if (threadIdx.x < 32) a[0] = 7; else b[0] = a[0];")
+    assert race(reading, 1, 64, *arguments) is not None

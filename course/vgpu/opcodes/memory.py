@@ -13,9 +13,8 @@ _SPACES = {
     "local": records.LOCAL, "param": records.LOCAL,
 }  # fmt: skip
 _WHOLE = records.ALLOCATED | records.DEFINED
-#: Memory order of an access as bits: 1 relaxed or stronger, 2 acquires, 4 releases.
-_ORDERS = {"volatile": 1, "relaxed": 1, "mmio": 1, "acquire": 3, "release": 5, "acq_rel": 7}
-
+#: Accesses that other threads may meet: they do not race with each other.
+_ORDERS = {"volatile", "relaxed", "mmio", "acquire", "release", "acq_rel"}
 
 #: What may stand between the opcode and the type, in any order.
 _ORDERED = "weak|volatile|relaxed|acquire|release|acq_rel|mmio|cta|cluster|gpu|sys"
@@ -64,8 +63,11 @@ def _items(e: Lowering, operand: Operand, count: int) -> tuple[Operand, ...]:
     return items
 
 
-def _order(i: Instruction) -> int:
-    return next((_ORDERS[m] for m in i.mods if m in _ORDERS), 0)
+def _scope(i: Instruction) -> int:
+    """Return 0 for a plain access, 1 for an ordered one within the block, 2 within the device."""
+    if i.opcode not in ("atom", "red") and _ORDERS.isdisjoint(i.mods):
+        return 0
+    return 1 if "cta" in i.mods else 2
 
 
 @opcode("ld", _ACCESS % "|const|param::entry|nc|ca|cg|cs|lu|cv", operands=(2, 3))
@@ -111,7 +113,7 @@ def _prepare(
     e: Lowering, i: Instruction, where: Val, info: SiteInfo, index: int = 0
 ) -> tuple[int, str]:
     """Put the addresses where the runtime looks for them; return the site and the lane mask."""
-    info.order = _order(i)
+    info.scope, info.releases = _scope(i), int("release" in i.mods or "acq_rel" in i.mods)
     site = e.extra_site((id(i), index), info) if index else e.make_site(info)
     mask = e.active()
     if not e.fast:
