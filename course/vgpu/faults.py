@@ -321,11 +321,13 @@ class Decoder:
         details["hint"] = (
             "is it written by every thread that should, and is there a barrier before it is read?"
         )
-        what = (
-            f"the value of {read.what}, which nobody has written"
-            if read
-            else "a value that nobody has written"
-        )
+        if origin and origin.instruction and origin.instruction.opcode == "shfl":
+            what = "what a shuffle read from a lane that does not take part in it"
+            details["hint"] = "a shuffle can only read from lanes that execute it too"
+        elif read:
+            what = f"the value of {read.what}, which nobody has written"
+        else:
+            what = "a value that nobody has written"
         return f"{self.kernel} {_use(item)} {what}"
 
     def _say_read_only(
@@ -370,12 +372,9 @@ class Decoder:
     def _say_inactive_lane(
         self, site: SiteInfo, warp: np.void, lanes: tuple[int, ...], details: dict
     ) -> str:
-        if site.instruction.opcode == "shfl":
-            details["hint"] = "a shuffle can only read from lanes that execute it too"
-        else:
-            details["hint"] = (
-                "are some lanes in another branch? take it out of the if, or name only these lanes"
-            )
+        details["hint"] = (
+            "are some lanes in another branch? take it out of the if, or name only these lanes"
+        )
         return f"a warp operation of {self.kernel} needs lane {lanes[0]}, which does not take part"
 
     def _say_trap(

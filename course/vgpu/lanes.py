@@ -71,12 +71,15 @@ def elect_leader(w: ptr(Warp), mask: u32) -> void:
 
 @native
 def shuffle(w: ptr(Warp), site: u32, mask: u32, mode: u32, poison: u32) -> u32:
-    """``shfl``: value, b and c in components 0-2, result in 3, in-range lanes in `predicate`."""
+    """``shfl``: value, b and c in components 0-2, result in 3, in-range lanes in `predicate`.
+
+    What a lane reads from one that does not take part is undefined; the mask of lanes with
+    undefined results goes to `poison`.
+    """
     value = ptr(u32)(w.data)
     members = value + MEMBERS
     inside = u32(0)
     spoiled = u32(0)
-    missing = u32(0)
     for lane in range(u32(LANES)):
         if mask & (u32(1) << lane) == 0:
             continue
@@ -104,17 +107,17 @@ def shuffle(w: ptr(Warp), site: u32, mask: u32, mode: u32, poison: u32) -> u32:
             source = lane
         else:
             inside |= u32(1) << lane
-        if mask & members[lane] & (u32(1) << source) == 0:
-            missing |= u32(1) << lane
         value[192 + lane] = value[source]
-        if poison & (u32(1) << source) != 0:
+        if mask & members[lane] & (u32(1) << source) == 0:
+            spoiled |= u32(1) << lane
+            w.origin_site[lane] = site
+            w.poisoned = 1
+        elif poison & (u32(1) << source) != 0:
             spoiled |= u32(1) << lane
             w.origin_site[lane] = w.origin_site[source]
             w.origin_address[lane] = w.origin_address[source]
     w.predicate = inside
     w.poison[0] = spoiled
-    if missing != 0:
-        access.record_fault(w, INACTIVE_LANE, site, missing)
     return inside
 
 

@@ -281,3 +281,58 @@ def test_syncwarp_does_not_wait_for_lanes_that_have_ended(fast):
     a = zeros(32)
     assert launch(source, 1, 32, a, fast=fast) is None
     assert a[:3].tolist() == [2, 2, 2]
+
+
+BALLOT_MASK = """__global__ void k(const float* x, float* out, int n) {
+    int i = threadIdx.x;
+    unsigned mask = __ballot_sync(0xffffffff, i < n);
+    if (i < n) {
+        float v = x[i];
+        for (int d = 16; d; d /= 2) {
+            float other = __shfl_down_sync(mask, v, d);
+            if (TAKEN) v += other;
+        }
+        if (i == 0) out[0] = v;
+    }
+}"""
+
+
+@pytest.mark.parametrize("n", [1, 7, 16, 19, 32])
+def test_what_a_shuffle_reads_from_a_lane_that_is_not_there_may_be_ignored(fast, n):
+    x, out = np.arange(1, 33, dtype=np.float32), zeros(1)
+    source = BALLOT_MASK.replace("TAKEN", "i + d < n")
+    assert launch(source, 1, 32, x, out, n, fast=fast) is None
+    assert out[0] == x[:n].sum()
+    error = launch(BALLOT_MASK.replace("TAKEN", "true"), 1, 32, x, out, n, fast=fast)
+    if n == 32:
+        assert error is None and out[0] == x.sum()
+    else:
+        assert error.fault.kind == "undefined" and "a shuffle read from a lane that" in str(error)
+        assert (error.fault.place.line, error.fault.other.line) == (10, 7)
+
+
+def test_a_shuffle_may_read_from_threads_that_the_block_does_not_have(fast):
+    source = """__global__ void k(float* out) {
+        float v = threadIdx.x + 1;
+        for (int d = 16; d; d /= 2)
+            v += __shfl_down_sync(0xffffffff, v, d);
+        if (threadIdx.x == FIRST) out[0] = v;
+    }"""
+    out = zeros(1)
+    assert launch(source.replace("FIRST", "32"), 1, 80, out, fast=fast) is None
+    assert out[0] == sum(range(33, 65))
+    error = launch(source.replace("FIRST", "64"), 1, 80, out, fast=fast)
+    assert error.fault.kind == "undefined" and error.fault.other.line == 4
+
+
+def test_a_shuffle_across_groups_is_undefined_in_the_fast_version_too(fast):
+    source = """__global__ void k(int* out, int n) {
+        unsigned mask = threadIdx.x < 16 ? 0xffff : 0xffff0000;
+        int v = __shfl_xor_sync(mask, (int)threadIdx.x, n);
+        out[threadIdx.x] = v;
+    }"""
+    out = zeros(32, np.int32)
+    assert launch(source, 1, 32, out, 8, fast=fast) is None
+    np.testing.assert_array_equal(out, np.arange(32) ^ 8)
+    error = launch(source, 1, 32, out, 16, fast=fast)
+    assert error.fault.kind == "undefined" and error.fault.other.line == 3

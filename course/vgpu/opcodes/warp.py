@@ -48,11 +48,12 @@ def shuffle(e: Lowering, i: Instruction) -> None:
     e.runtime(
         "i32", "shuffle", f"i32 {site}", f"i32 {mask}", f"i32 {_SHUFFLE[mode]}", f"i32 {poison}"
     )
-    e.check_fault()
     e.poison = None
     result = e.get(3, "i32")
-    if value.poison:
+    if not e.fast:
         result = result._replace(poison=e.load_field("poison"))
+    elif not everybody:
+        e.give_up_unless(e.fresh(f"icmp eq i32 {e.load_field('poison')}, 0"))
     e.write(targets[0], result)
     if targets[1] is not None:
         e.poison = None
