@@ -723,6 +723,53 @@ def test_tensors_made_of_tensors_are_opened():
     assert counted(lambda: ragged.matmul(torch.randn(8, 4))).flops == 2 * (3 + 5) * 8 * 4
 
 
+NESTED = "ignore:The PyTorch API of nested tensors"
+
+
+def nested(*shapes):
+    """A nested tensor, not of the jagged kind: one C++ tensor without a shape."""
+    return torch.nested.nested_tensor([torch.randn(shape) for shape in shapes])
+
+
+@pytest.mark.filterwarnings(NESTED)
+def test_nested_tensors_count_as_their_components():
+    layer, x = nn.Linear(5, 7), nested((3, 5), (4, 5))
+    c = counted(lambda: torch.nested.to_padded_tensor(layer(x), 0.0).sum().backward())
+    assert c.forward.flops == 2 * (3 + 4) * 5 * 7
+    assert c.backward.flops == c.forward.flops  # x wants no gradient
+    assert c.by_operator()["linear"].total.pointwise == (3 + 4) * 7
+    assert counted(nn.Linear(5, 7, bias=False), x).pointwise == 0
+    a, b = nested((2, 3, 5), (2, 4, 5)), nested((2, 5, 3), (2, 5, 6))
+    assert counted(torch.matmul, a, b).flops == 2 * 2 * (3 * 5 * 3 + 4 * 5 * 6)
+    assert counted(torch.bmm, x, nested((5, 3), (5, 2))).flops == 2 * (3 * 5 * 3 + 4 * 5 * 2)
+    assert counted(lambda: x.softmax(-1)).pointwise == 5 * x.numel()
+    assert counted(F.gelu, x).pointwise == x.numel()
+    assert counted(nn.LayerNorm(5), x).pointwise == 8 * x.numel()
+    assert counted(lambda: x + x).bytes == 2 * 4 * x.numel()
+
+
+@pytest.mark.filterwarnings(NESTED)
+def test_attention_and_encoder_on_nested_tensors():
+    q = nested((2, 3, 8), (2, 4, 8))
+    attention = counted(F.scaled_dot_product_attention, q, q, q)
+    assert attention.flops == 2 * 2 * 2 * (3 * 3 + 4 * 4) * 8
+    layer = nn.TransformerEncoderLayer(8, 2, 16, batch_first=True).eval()
+    lengths, xs = (3, 4), [torch.randn(1, length, 8) for length in (3, 4)]
+    with torch.no_grad():
+        together = counted(layer, nested(*((length, 8) for length in lengths)))
+        apart = [counted(layer, x) for x in xs]
+    assert together.flops == sum(c.flops for c in apart) > 0
+
+
+def test_questions_about_shapes_move_nothing():
+    """Forward-mode derivatives ask them: is the tangent like the input?"""
+    x, w = torch.randn(3, 4), torch.randn(4, 5)
+    c = counted(torch.func.jvp, lambda a: a @ w, (x,), (torch.randn(3, 4),))
+    assert c.flops == 3 * (2 * 3 * 4 * 5)  # PyTorch multiplies the zero tangent of w as well
+    assert not {"is_same_size", "_has_same_storage_numel"} & c.by_operator().keys()
+    counted(torch.func.jvp, nn.Linear(4, 5), (x,), (torch.randn(3, 4),))
+
+
 def test_function_transforms():
     x, w = torch.randn(3, 2, 4), torch.randn(4, 5)
     assert counted(torch.vmap(lambda a: a @ w), x).flops == 2 * 6 * 4 * 5

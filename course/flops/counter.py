@@ -14,7 +14,7 @@ from course.flops.elementwise import arithmetic
 from course.flops.modules import ModuleTracker, Path
 from course.flops.table import PHASES, Breakdown, Row, si
 from course.flops.traffic import bytes_moved
-from course.flops.work import Work, base_name
+from course.flops.work import Work, base_name, is_nested, tensors
 
 OUTSIDE = "(outside modules)"
 
@@ -198,8 +198,10 @@ class _CountingMode(TorchDispatchMode):
             return func(*args, **kwargs)  # asks for a device, a shape or a stride
         if any(map(_is_made_of_tensors, types)):
             return NotImplemented  # let it call operators on its parts: they come here again
-        with self:
-            out = func.decompose(*args, **kwargs)
+        out = NotImplemented
+        if not any(map(is_nested, tensors([args, kwargs]))):  # those have operators of their own
+            with self:
+                out = func.decompose(*args, **kwargs)
         if out is NotImplemented:
             out = func(*args, **kwargs)
             self._counter._measure(func, args, kwargs, out)

@@ -13,7 +13,7 @@ from torch import Tensor
 from torch._ops import OpOverload
 
 from course.flops.formulas import FORMULAS, formula
-from course.flops.work import Work, base_name, is_float, names, tensors
+from course.flops.work import Work, base_name, is_float, is_nested, names, tensors
 
 #: Operations per element where one is not the answer, or where PyTorch has no tag. The steps:
 PER_ELEMENT = {
@@ -72,6 +72,7 @@ WITHOUT_ARITHMETIC = names(
     _local_scalar_dense is_same_size is_pinned equal _assert_async _assert_scalar
     _assert_tensor_metadata _fused_sdp_choice _pack_padded_sequence _cudnn_rnn_flatten_weight
     _cudnn_init_dropout_state _linalg_check_errors
+    to_padded_tensor _nested_from_padded _nested_tensor_from_tensor_list
     """
 )
 
@@ -86,13 +87,16 @@ def arithmetic(func: OpOverload, args: tuple, kwargs: dict[str, Any], out: Any) 
     out
         What it returned.
     """
+    if parts := _components(args, kwargs, out):
+        each = [arithmetic(func, *part) for part in parts]
+        return None if None in each else sum(each, Work())
     if not all(map(_has_plain_shape, tensors([args, kwargs]))):
         return None
     name = base_name(func)
     if name in FORMULAS:
         given = {a.name for a in func._schema.arguments if a.is_out}  # no argument of the formula
         return FORMULAS[name](out, *args, **{k: v for k, v in kwargs.items() if k not in given})
-    name = name.removeprefix("_foreach_")
+    name = name.removeprefix("_foreach_").removeprefix("prims::")
     if name in WITHOUT_ARITHMETIC:
         return Work()
     if name in PER_ELEMENT or _is_tagged(name):
@@ -100,9 +104,30 @@ def arithmetic(func: OpOverload, args: tuple, kwargs: dict[str, Any], out: Any) 
     return None
 
 
+def _components(args: tuple, kwargs: dict[str, Any], out: Any) -> list[tuple]:
+    """Return the arguments and the result for each component of nested tensors; or nothing.
+
+    A component is a batch of one, so that a formula finds the dimensions that it expects.
+    """
+    whole = args, kwargs, out
+    nested = {id(t): t.unbind() for t in tensors(list(whole)) if is_nested(t)}
+    count = max(map(len, nested.values()), default=0)
+
+    def component(tree: Any, index: int) -> Any:
+        if isinstance(tree, Tensor):
+            return nested[id(tree)][index].unsqueeze(0) if id(tree) in nested else tree
+        if isinstance(tree, list | tuple):
+            return type(tree)(component(item, index) for item in tree)
+        if isinstance(tree, dict):
+            return {key: component(item, index) for key, item in tree.items()}
+        return tree
+
+    return [component(whole, index) for index in range(count)]
+
+
 def _has_plain_shape(tensor: Tensor) -> bool:
-    """Tell whether the shape says how much work there is: no, if sparse, ragged or quantized."""
-    return tensor.layout == torch.strided and not tensor.is_nested and not tensor.is_quantized
+    """Tell whether the shape says how much work there is: no, if sparse or quantized."""
+    return tensor.layout == torch.strided and not tensor.is_quantized
 
 
 @cache

@@ -51,9 +51,15 @@ def product(out: Tensor, a: Tensor, inner: int) -> int:
 
 
 @formula("mm", "bmm", "mv", "_int_mm", "_weight_int8pack_mm", "_weight_int4pack_mm")
-@formula("_weight_int4pack_mm_for_cpu")
+@formula("_weight_int4pack_mm_for_cpu", "matmul")  # matmul itself only of nested tensors
 def _mm(out: Tensor, a: Tensor, *_: Any, **__: Any) -> Work:
     return Work(flops=product(out, a, a.shape[-1]))
+
+
+@formula("linear")
+def _linear(out: Tensor, x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Work:
+    """Of nested tensors; for others PyTorch makes it of `addmm`."""
+    return Work(flops=product(out, x, x.shape[-1]), pointwise=0 if bias is None else out.numel())
 
 
 @formula("dot", "vdot")

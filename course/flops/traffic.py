@@ -20,6 +20,11 @@ _OVERWRITES = names(
 )
 #: These return memory that nobody has written yet.
 _ALLOCATIONS = names("empty empty_like empty_strided empty_permuted new_empty new_empty_strided")
+#: These ask about shapes and places, not about elements.
+_QUESTIONS = names(
+    "is_same_size is_pinned _has_same_storage_numel _nested_tensor_size _fused_sdp_choice "
+    "_assert_tensor_metadata record_stream"
+)
 #: These read of their first argument no more elements than they return.
 _GATHERS = names("embedding index _unsafe_index index_select gather take")
 #: In place, these touch of their first argument no more elements than the others have.
@@ -35,7 +40,7 @@ def bytes_moved(func: OpOverload, args: tuple, kwargs: dict[str, Any], out: Any)
     tensor counts as its parts.
     """
     name = base_name(func)
-    if name in _ALLOCATIONS or torch.Tag.inplace_view in func.tags:
+    if name in _ALLOCATIONS | _QUESTIONS or torch.Tag.inplace_view in func.tags:
         return 0
     reads, writes = {}, {}
     for position, (argument, value) in enumerate(_bound(func, args, kwargs)):

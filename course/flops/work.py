@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+import torch
 from torch import Tensor
 from torch._ops import OpOverload
 
@@ -53,3 +54,8 @@ def names(text: str) -> frozenset[str]:
 def is_float(tensor: Tensor) -> bool:
     """Tell whether arithmetic on `tensor` is floating-point arithmetic."""
     return tensor.is_floating_point() or tensor.is_complex()
+
+
+def is_nested(tensor: Tensor) -> bool:
+    """Tell whether `tensor` is a batch of tensors of several shapes, without a shape of its own."""
+    return tensor.is_nested and tensor.layout == torch.strided
