@@ -28,6 +28,8 @@ class Case:
         The launch.
     needs : int
         Compute capability from which hardware runs it.
+    tail : bytes
+        Parameters behind the pointers.
     """
 
     name: str
@@ -37,6 +39,7 @@ class Case:
     grid: tuple[int, int, int] = (1, 1, 1)
     block: tuple[int, int, int] = (32, 1, 1)
     needs: int = 70
+    tail: bytes = b""
 
 
 def module(
@@ -47,11 +50,11 @@ def module(
     loads = "\n".join(f"ld.param.u64 %p{n}, [p{n}];" for n in range(pointers))
     return f"""{HEADER.format(level=level)}{declared}
 .visible .entry k({params}) {{
-.reg .b64 %p<{pointers}>; .reg .b32 %tid, %gid, %size, %cta;
+.reg .b64 %p<{pointers}>; .reg .b32 %thread, %gid, %size, %cta;
 {registers}
 {loads}
-mov.u32 %tid, %tid.x; mov.u32 %cta, %ctaid.x; mov.u32 %size, %ntid.x;
-mad.lo.u32 %gid, %cta, %size, %tid;
+mov.u32 %thread, %tid.x; mov.u32 %cta, %ctaid.x; mov.u32 %size, %ntid.x;
+mad.lo.u32 %gid, %cta, %size, %thread;
 {body}
 ret;
 }}
@@ -87,7 +90,7 @@ def through(space: str, kind: str, count: int) -> Case:
     base, own = space.partition(" ")[::2]
     if own == "shared":
         declared = f".shared .align 16 .b8 box[{threads * whole}];"
-        address = f"mov.u64 %a, box; mul.wide.u32 %b, %tid, {whole}; add.u64 %a, %a, %b;"
+        address = f"mov.u64 %a, box; mul.wide.u32 %b, %thread, {whole}; add.u64 %a, %a, %b;"
     elif own == "local":
         declared = f".local .align 16 .b8 box[{whole}];"
         address = "mov.u64 %a, box;"
@@ -189,7 +192,7 @@ def wide_scalars() -> Case:
     """128-bit registers: load, move, take apart, across a branch, store."""
     body = f"""{at("%in", 0, 16)} {at("%out", 1, 16)}
     ld.global.b128 %q, [%in];
-    and.b32 %i, %tid, 1; setp.eq.u32 %odd, %i, 1;
+    and.b32 %i, %thread, 1; setp.eq.u32 %odd, %i, 1;
     @%odd bra SWAP;
     mov.b128 %r, %q; bra.uni END;
     SWAP: mov.b128 {{%lo, %hi}}, %q; mov.b128 %r, {{%hi, %lo}};
@@ -215,7 +218,7 @@ def offsets() -> Case:
     """Register plus and minus an offset, symbol plus an offset, an address without a register."""
     body = f"""{at("%a", 0, 4)} {at("%out", 1, 16)}
     ld.global.b32 %x0, [%a+128]; ld.global.b32 %x1, [%a+-4]; ld.global.b32 %x2, [table+8];
-    add.s32 %t, %tid, 5; st.shared.b32 [box+4], 77; bar.warp.sync -1; ld.shared.b32 %x3, [4];
+    add.s32 %t, %thread, 5; st.shared.b32 [box+4], 77; bar.warp.sync -1; ld.shared.b32 %x3, [box+4];
     st.global.v4.b32 [%out], {{%x0, %x1, %x2, %x3}};"""
     registers = ".reg .b64 %a, %out; .reg .b32 %x<4>, %t; .shared .align 4 .b8 box[16];"
     data = random_bits("u4", 65)
@@ -230,14 +233,14 @@ def offsets() -> Case:
 
 def shared_by_32_bits() -> Case:
     """Shared memory by 32-bit addresses; a guarded store whose index is negative in lane 0."""
-    body = f"""mov.u32 %base, box; shl.b32 %o, %tid, 2; add.u32 %o, %base, %o;
+    body = f"""mov.u32 %base, box; shl.b32 %o, %thread, 2; add.u32 %o, %base, %o;
     {at("%in", 0, 4)}
     ld.global.b32 %x, [%in]; st.shared.b32 [%o], %x; bar.sync 0;
     ld.shared.b32 %x, [%o]; add.u32 %x, %x, 1; st.shared.b32 [%o+256], %x;
-    setp.gt.u32 %p, %tid, 0; sub.u32 %o, %o, 4;
+    setp.gt.u32 %p, %thread, 0; sub.u32 %o, %o, 4;
     @%p st.shared.b32 [%o+512], %x;
     bar.sync 0; add.u32 %o, %o, 4; ld.shared.b32 %y, [%o+256];
-    setp.lt.u32 %p, %tid, 63; mov.u32 %z, 0; @%p ld.shared.b32 %z, [%o+512];
+    setp.lt.u32 %p, %thread, 63; mov.u32 %z, 0; @%p ld.shared.b32 %z, [%o+512];
     {at("%in", 1, 8)} st.global.v2.b32 [%in], {{%y, %z}};"""
     registers = """.reg .b64 %in; .reg .b32 %base, %o, %x, %y, %z; .reg .pred %p;
     .shared .align 4 .b8 box[768];"""
@@ -251,8 +254,8 @@ def shared_by_32_bits() -> Case:
 
 def matrix_row() -> Case:
     """Affine values with a huge step survive a branch on which lanes part."""
-    body = f"""cvt.u64.u32 %wide, %tid; shl.b64 %far, %wide, 33; add.u64 %far, %far, 5;
-    and.b32 %i, %tid, 3; setp.eq.u32 %p, %i, 1; mov.u64 %x, 1;
+    body = f"""cvt.u64.u32 %wide, %thread; shl.b64 %far, %wide, 33; add.u64 %far, %far, 5;
+    and.b32 %i, %thread, 3; setp.eq.u32 %p, %i, 1; mov.u64 %x, 1;
     @%p bra MORE; mov.u64 %x, 2; MORE: add.u64 %x, %x, %far;
     {at("%out", 0, 8)} st.global.b64 [%out], %x;"""
     registers = ".reg .b64 %wide, %far, %x, %out; .reg .b32 %i; .reg .pred %p;"
@@ -320,7 +323,10 @@ def parameters() -> Iterator[Case]:
     wanted[6:] = block[30:].view("u2")[0], block[28:30].view("u2")[0]
     raw = np.concatenate([block, np.array([0x9C], np.uint8), np.zeros(7, np.uint8),
                           np.array([2.5]).view(np.uint8)])  # fmt: skip
-    yield Case("a structure by value", text, [wanted * 0, raw], {0: wanted}, block=(1, 1, 1))
+    yield Case(
+        "a structure by value", text, [wanted * 0], {0: wanted}, block=(1, 1, 1),
+        tail=raw.tobytes(),
+    )  # fmt: skip
 
 
 def address_spaces() -> Iterator[Case]:
@@ -463,7 +469,7 @@ def own_place(atomic: Atomic, space: str, opcode: str) -> Case:
     address = at("%a", 0, size)
     after = ""
     if space.endswith("shared"):
-        address = f"""mul.wide.u32 %a, %tid, {size}; mov.u64 %m, box; add.u64 %a, %a, %m;
+        address = f"""mul.wide.u32 %a, %thread, {size}; mov.u64 %m, box; add.u64 %a, %a, %m;
         {at("%m", 0, size)} ld.global.b{width} %x, [%m]; st.shared.b{width} [%a], %x;"""
         after = f"ld.shared.b{width} %x, [%a]; st.global.b{width} [%m], %x;"
     where = f".{space}" if " " not in space else ""
@@ -498,7 +504,7 @@ def contended(op: str, kind: str, space: str) -> Case:
         values = values * 0 + 40
     body = f"""{at("%in", 1, size)} ld.global.b{8 * size} %b, [%in]; {at("%a", 0, size, "%cta")}"""
     if space == "shared":
-        body += f"""setp.eq.u32 %p, %tid, 0; @%p ld.global.b{8 * size} %x, [%a];
+        body += f"""setp.eq.u32 %p, %thread, 0; @%p ld.global.b{8 * size} %x, [%a];
         @%p st.shared.b{8 * size} [box], %x; bar.sync 0;
         red.shared.{op}.{kind} [box], %b; bar.sync 0;
         @%p ld.shared.b{8 * size} %x, [box]; @%p st.global.b{8 * size} [%a], %x;"""

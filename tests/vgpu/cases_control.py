@@ -60,7 +60,8 @@ def shuffle(mode: str, width: int, how: str) -> Case:
 
 def shuffle_of_some() -> Case:
     """Half of a warp shuffles among itself, the other half does the opposite."""
-    body = f"""{at("%in", 0, 4)} ld.global.b32 %x, [%in]; setp.lt.u32 %p, %tid, 16; mov.u32 %y, 0;
+    body = f"""{at("%in", 0, 4)} ld.global.b32 %x, [%in]; setp.lt.u32 %p, %thread, 16;
+    mov.u32 %y, 0;
     @%p bra LOW;
     shfl.sync.down.b32 %y, %x, 1, 31, 0xffff0000; bra.uni END;
     LOW: shfl.sync.idx.b32 %y, %x, 5, 31, 0x0000ffff;
@@ -88,7 +89,7 @@ def votes() -> Iterator[Case]:
     for mask in (0xFFFFFFFF, 0x0000FFFF, 0x00000080, 0xF0F0F0F0):
         member = (mask >> LANES & 1).astype(bool)
         body = f"""{at("%in", 0, 4)} ld.global.b32 %x, [%in]; setp.ne.u32 %v, %x, 0;
-        mov.u32 %m, {mask}; shr.u32 %x, %m, %tid; and.b32 %x, %x, 1; setp.eq.u32 %p, %x, 0;
+        mov.u32 %m, {mask}; shr.u32 %x, %m, %thread; and.b32 %x, %x, 1; setp.eq.u32 %p, %x, 0;
         @%p bra END;
         vote.sync.ballot.b32 %r0, %v, {mask}; vote.sync.any.pred %p, %v, {mask};
         selp.u32 %r1, 1, 0, %p; vote.sync.all.pred %p, !%v, {mask}; selp.u32 %r2, 1, 0, %p;
@@ -116,7 +117,7 @@ def matches() -> Iterator[Case]:
         data = np.array(rows).astype(f"u{width // 8}")
         body = f"""{at("%in", 0, width // 8)} ld.global.b{width} %x, [%in];
         match.any.sync.b{width} %r0, %x, -1; match.all.sync.b{width} %r1|%p, %x, -1;
-        selp.u32 %r2, 1, 0, %p; mov.u32 %r3, 0; setp.lt.u32 %p, %tid, 20;
+        selp.u32 %r2, 1, 0, %p; mov.u32 %r3, 0; setp.lt.u32 %p, %thread, 20;
         @!%p bra END; match.any.sync.b{width} %r3, %x, 0xfffff;
         END: {at("%in", 1, 16)} st.global.v4.b32 [%in], {{%r0, %r1, %r2, %r3}};"""
         wanted = np.zeros((4, 32, 4), "u4")
@@ -143,7 +144,7 @@ def reductions() -> Iterator[Case]:
     data = random_bits("u4", 64)
     for name, reduce in operations.items():
         body = f"""{at("%in", 0, 4)} ld.global.b32 %x, [%in]; redux.sync.{name} %y, %x, -1;
-        setp.lt.u32 %p, %tid, 9; @!%p bra END; redux.sync.{name} %y, %x, 0x1ff;
+        setp.lt.u32 %p, %thread, 9; @!%p bra END; redux.sync.{name} %y, %x, 0x1ff;
         END: {at("%in", 1, 4)} st.global.b32 [%in], %y;"""
         wanted = np.repeat([np.int64(reduce(data[:32])), np.int64(reduce(data[32:]))], 32)
         wanted[:9], wanted[32:41] = reduce(data[:9]), reduce(data[32:41])
@@ -159,7 +160,7 @@ def lane_registers() -> Iterator[Case]:
     code = " ".join(
         f"mov.u32 %x, %{n}; st.global.b32 [%in+{4 * k}], %x;" for k, n in enumerate(names)
     )
-    body = f"""{at("%in", 0, 32)} {code} setp.lt.u32 %p, %tid, 12; @!%p bra HIGH;
+    body = f"""{at("%in", 0, 32)} {code} setp.lt.u32 %p, %thread, 12; @!%p bra HIGH;
     activemask.b32 %x; elect.sync %y|%p, 0xfff; selp.u32 %z, 1, 0, %p; shl.b32 %y, %y, 8;
     or.b32 %y, %y, %z; st.global.v2.b32 [%in+24], {{%x, %y}}; bra.uni END;
     HIGH: activemask.b32 %x; elect.sync _|%p, 0xfffff000; selp.u32 %y, 1, 0, %p;
@@ -199,7 +200,8 @@ def barriers() -> Iterator[Case]:
 
 def producer_and_consumer() -> Case:
     """Warp 0 produces, warp 1 consumes, five times over; neither waits longer than it must."""
-    body = f"""shr.u32 %w, %tid, 5; and.b32 %lane, %tid, 31; setp.eq.u32 %p, %w, 0; mov.u32 %n, 0;
+    body = f"""shr.u32 %w, %thread, 5; and.b32 %lane, %thread, 31; setp.eq.u32 %p, %w, 0;
+    mov.u32 %n, 0;
     mov.u64 %box, box; mul.wide.u32 %a, %lane, 4; add.u64 %box, %box, %a;
     @!%p bra CONSUME;
     PRODUCE: mad.lo.u32 %x, %n, 100, %lane; st.shared.b32 [%box], %x;
@@ -220,9 +222,9 @@ def producer_and_consumer() -> Case:
 
 def pairs_of_warps() -> Case:
     """Three pairs of warps, each with its own barrier (its number in a register), swap halves."""
-    body = f"""shr.u32 %pair, %tid, 6; add.u32 %number, %pair, 4; shl.b32 %o, %tid, 2;
+    body = f"""shr.u32 %pair, %thread, 6; add.u32 %number, %pair, 4; shl.b32 %o, %thread, 2;
     mov.u32 %base, box; add.u32 %o, %o, %base; {at("%in", 0, 4)} ld.global.b32 %x, [%in];
-    st.shared.b32 [%o], %x; barrier.sync %number, 64; xor.b32 %o, %tid, 32; shl.b32 %o, %o, 2;
+    st.shared.b32 [%o], %x; barrier.sync %number, 64; xor.b32 %o, %thread, 32; shl.b32 %o, %o, 2;
     add.u32 %o, %o, %base; ld.shared.b32 %x, [%o]; st.global.b32 [%in], %x;"""
     registers = """.reg .b64 %in; .reg .b32 %pair, %number, %o, %base, %x;
     .shared .align 4 .b8 box[768];"""
@@ -247,7 +249,7 @@ def branches() -> Iterator[Case]:
         B: mov.u32 %x, 20;
         C: add.u32 %x, %x, 30; bra.uni END;
         D: mov.u32 %x, 40;
-        END: add.u32 %x, %x, %tid; st.global.b32 [%out], %x;"""
+        END: add.u32 %x, %x, %thread; st.global.b32 [%out], %x;"""
         threads = np.arange(128)
         which = threads if how == "varying" else threads // 32
         wanted = (np.array([10, 50, 30, 40])[which % 4] + threads % 32).astype("u4")
@@ -286,7 +288,7 @@ def nested_loops() -> Case:
 
 def carry_across_branch() -> Case:
     body = f"""{at("%in", 0, 4)} ld.global.b32 %x, [%in]; add.cc.u32 %y, %x, %x;
-    setp.lt.u32 %p, %tid, 10; mov.u32 %z, 5; @%p bra END; mov.u32 %z, 7;
+    setp.lt.u32 %p, %thread, 10; mov.u32 %z, 5; @%p bra END; mov.u32 %z, 7;
     END: addc.u32 %z, %z, 0; st.global.b32 [%in], %z;"""
     data = random_bits("u4", 32)
     wanted = (np.where(LANES < 10, 5, 7) + (data >> np.uint32(31))).astype("u4")
@@ -308,7 +310,7 @@ def scopes() -> Case:
 def early_exits() -> Case:
     """Lanes leave one after the other while the rest go on."""
     body = f"""{at("%out", 0, 4)} mov.u32 %i, 0;
-    LOOP: st.global.b32 [%out], %i; setp.eq.u32 %p, %i, %tid; @%p exit; add.u32 %i, %i, 1;
+    LOOP: st.global.b32 [%out], %i; setp.eq.u32 %p, %i, %thread; @%p exit; add.u32 %i, %i, 1;
     setp.lt.u32 %p, %i, 20; @%p bra LOOP; @!%p ret;"""
     wanted = np.minimum(LANES, 19).astype("u4")
     registers = ".reg .b64 %out; .reg .b32 %i; .reg .pred %p;"
@@ -342,7 +344,7 @@ def calls() -> Iterator[Case]:
     {{ .param .align 8 .b8 a[8]; .param .align 8 .b8 r[16]; st.param.b32 [a], %gid;
     st.param.b32 [a+4], %x; call (r), pair, (a); ld.param.b32 %r1, [r]; ld.param.b32 %r2, [r+12]; }}
     mov.u32 %r3, 0; st.global.v4.b32 [%out], {{%r0, %r1, %r2, %r3}}; add.u64 %place, %out, 12;
-    setp.gt.u32 %p, %tid, 20;
+    setp.gt.u32 %p, %thread, 20;
     {{ .param .b64 a; .param .b32 b; st.param.b64 [a], %place; st.param.b32 [b], %x;
     @%p call fill, (a, b); }}"""
     threads = np.arange(64)

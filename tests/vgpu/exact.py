@@ -232,3 +232,15 @@ def to_float(a: Value) -> float:
 def flushed(code: int, f: Format) -> int:
     """Return the bits with a subnormal number replaced by zero of its sign."""
     return code & f.sign if code & (f.sign - 1) < 1 << f.fraction else code
+
+
+def is_tiny(value: Value, f: Format, mode: str) -> bool:
+    """Say whether a result is so small that ``.ftz`` flushes it.
+
+    What counts is `value` rounded to the digits of `f` as if there were no smallest exponent.
+    """
+    if value.kind != "finite":
+        return False
+    endless = Format(f.bits + 8, f.fraction)
+    size = decode(encode(value, endless, mode) & (endless.sign - 1), endless)
+    return is_less(size, finite(1, 1 - f.bias))

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 
 import exact
-from exact import FORMATS, TF32, Format, Value, decode, encode, flushed
+from exact import FORMATS, NAN, TF32, Format, Value, decode, encode, flushed
 from forms import Form, form
 from forms_floating import WORD, rectified, saturated
 from forms_integer import clamp_to
@@ -68,6 +68,8 @@ def between_integers() -> Iterator[Form]:
 def from_integers() -> Iterator[Form]:
     for source in INTEGERS:
         for target in ("f16", "bf16", "f32", "f64"):
+            if target == "bf16" and source in ("u8", "s8"):
+                continue  # no such instruction
             f = FORMATS[target]
             for mode in MODES:
                 yield form(
@@ -99,6 +101,8 @@ def to_integers() -> Iterator[Form]:
     for source in ("f16", "bf16", "f32", "f64"):
         f = FORMATS[source]
         for target in INTEGERS:
+            if source == "bf16" and target in ("u8", "s8"):
+                continue  # no such instruction
             for mode in INTEGRAL:
                 for ftz in ("", ".ftz") if source == "f32" else ("",):
 
@@ -110,11 +114,11 @@ def to_integers() -> Iterator[Form]:
                         twin, values={"a": source}, needs=90 if source == "bf16" else 70,
                         plain=mode != "rzi",
                     )  # fmt: skip
-            if int(target[1:]) <= 32:
+            if int(target[1:]) <= 32 and source != "bf16":
                 yield form(
                     f"cvt.rni.sat.{target}.{source}", WORD[source], result_type(target),
                     lambda a, f=f, t=target, s=source: to_integer(decode(a, f), "rni", t, s),
-                    values={"a": source}, needs=90 if source == "bf16" else 70, plain=True,
+                    values={"a": source}, plain=True,
                 )  # fmt: skip
 
 
@@ -125,13 +129,15 @@ def change(
     f, g = FORMATS[source], FORMATS[target]
 
     def twin(code: int) -> int:
-        value = decode(flushed(code, f) if ftz and source == "f32" else code, f)
+        # on the way to f16 silicon keeps subnormal numbers, though PTX says that they are flushed
+        flushes = ftz and source == "f32" and target != "f16"
+        value = decode(flushed(code, f) if flushes else code, f)
         if mode in INTEGRAL:
             value = exact.to_integral(value, mode)
         rounding = mode if mode in MODES else "rn"
         result = encode(value, g, rounding, "satfinite" in after)
-        if ftz and target == "f32":
-            result = flushed(result, g)
+        if ftz and target == "f32" and exact.is_tiny(value, g, rounding):
+            result &= g.sign
         if "sat" in after:
             result = saturated(result, g)
         return rectified(result, g) if "relu" in after else result
@@ -157,11 +163,11 @@ def between_floats() -> Iterator[Form]:
                 modes = ("",) if (source, target) in exact_pairs else MODES
             for mode in modes:
                 for ftz in ("", ".ftz") if single else ("",):
-                    for sat in ("", ".sat") if target != "bf16" else ("",):
+                    for sat in ("", ".sat") if "bf16" not in (source, target) else ("",):
                         parts = [mode, ftz[1:], sat[1:], target, source]
                         name = ".".join(["cvt", *(p for p in parts if p)])
                         level = needed(source, target)
-                        if "bf16" in (source, target) and (ftz or mode in ("rm", "rp") or sat):
+                        if "bf16" in (source, target) and (ftz or mode in ("rm", "rp")):
                             level = 90
                         yield form(
                             name, WORD[source], target,
@@ -192,6 +198,9 @@ def narrow() -> Iterator[Form]:
                 )  # fmt: skip
 
     def tensor(code: int, mode: str, after: tuple[str, ...]) -> int:
+        if mode == "rna" and decode(code, exact.F32) == NAN:
+            # silicon cuts a NaN's payload off, and what is left may be infinity
+            code &= ~0x1FFF
         result = encode(decode(code, exact.F32), TF32, mode, "satfinite" in after)
         return (rectified(result, TF32) if "relu" in after else result) << 13
 

@@ -284,11 +284,13 @@ def bit_operations() -> Iterator[Form]:
                 f"bfe.{kind}", f"b{width} u32 u32", b,
                 lambda a, p, n, w=wide, s=kind[0] == "s": extract(a, p, n, w, s),
                 values={"b": "position", "c": "position"},
+                defined=lambda a, p, n: max(p, n) < 256,
             )  # fmt: skip
         yield form(
             f"bfi.{b}", f"{b} {b} u32 u32", b,
             lambda a, o, p, n, w=wide: insert(a, o, p, n, w),
             values={"c": "position", "g": "position"},
+            defined=lambda a, o, p, n: max(p, n) < 256,
         )  # fmt: skip
     yield form("fns.b32", "b32 b32 s32", "b32", find_nth, values={"b": "bit", "c": "signed_count"})
     for mode in ("clamp", "wrap"):

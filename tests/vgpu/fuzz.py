@@ -17,6 +17,8 @@ import numpy as np
 from forms import RESULTS, SOURCES, WIDTH, Form
 
 THREADS = 24 * 32
+#: Threads in a block: whole warps, and warps of 24 threads.
+BLOCKS = (32, 24)
 #: Warps whose 32 lanes all take part; the later ones have lanes missing.
 WHOLE = 16
 STRIDES = {"a": 3, "b": -5, "c": 1, "g": 7}
@@ -43,7 +45,7 @@ def float_edges(f: exact.Format) -> list[int]:
     positive = [
         0, ulp, least - ulp, least, least + ulp, one >> 1 & ~(least - 1), one - ulp, one, one + ulp,
         one | least >> 1, one + (1 << f.fraction), f.top - ulp, f.top - least, f.top, f.nan,
-        f.top | 1,
+        f.top | 1, f.top | least >> 11 | 1, f.sign - 1,
     ]  # fmt: skip
     numbers = [0.25, 0.5, 1.5, 2.5, 3.5, 7.0, 1 / 3, 126.5, 127.5, 128.0, 255.5, 2047.5, 65504.0]
     numbers += [65520.0, 2.0**-14, 2.0**-24, 2.0**-25, 2.0**23, 2.0**31, 2.0**63, 2.0**64, 448.0]
@@ -71,6 +73,29 @@ def _floats(f: exact.Format, rng: np.random.Generator, count: int) -> list[int]:
     near = [r & (f.sign | ((1 << f.fraction) - 1)) for r in raw]
     steps = rng.integers(-3, 4, count)
     return [n | middle + (int(s) << f.fraction) for n, s in zip(near, steps, strict=True)]
+
+
+def at_the_least_normal(kind: str) -> list[tuple[int, ...]]:
+    """Return operands of results just below the smallest normal number: does ``.ftz`` flush them?
+
+    Some are below it however they are rounded, others only until they are rounded.
+    """
+    if kind not in ("f16", "bf16", "f32", "f64"):
+        return []
+    f = exact.FORMATS[kind]
+    one, least = f.bias << f.fraction, 1 << f.fraction
+    large = (2 * f.bias - 1) << f.fraction  # the reciprocal of the least
+    products = [(one - m, least + n) for m in (1, 2, 3) for n in (0, 1)]
+    quotients = [(least, one + n) for n in (1, 2, 3)]
+    rows = [(*p, 0, 0) for p in [*products, *quotients]]
+    rows += [(large + n, large + n, large + n, 0) for n in (1, 2, 3)]
+    if kind == "f64":  # as numbers on their way to f32 and f16
+        near = [(2.0**e) * (1 - 2.0**-n) for e in (-126, -14) for n in (11, 12, 13, 24, 25, 26)]
+        rows += [(_double(x),) * 4 for x in near]
+    if kind == "f32":
+        near = [2.0**-14 * (1 - 2.0**-n) for n in (11, 12, 13)]
+        rows += [(_single(x),) * 4 for x in near]
+    return rows
 
 
 def _repeated(values: list[int], count: int) -> list[int]:
@@ -107,7 +132,8 @@ def _scaled(low: float, high: float) -> Callable:
     """Return f32 numbers of either sign with exponents spread evenly."""
 
     def make(rng, count):
-        size = 2.0 ** rng.uniform(low, high, count) * rng.choice([-1, 1], count)
+        exponents = rng.integers(math.floor(low), math.ceil(high), count)
+        size = np.ldexp(rng.uniform(1, 2, count), exponents) * rng.choice([-1, 1], count)
         return [_single(float(x)) for x in size]
 
     return make
@@ -172,7 +198,9 @@ def variants(form: Form, every: bool = True) -> Iterator[Variant]:
         for rest in "vua"
         if _takes_literal(form, place)
     ]
-    guards = [(o, g) for o in "vu" for g in "vu"] if form.text.count(";") == 1 else []
+    # ptxas converts the old value of a guarded set or testp too (CUDA 13.0): hardware cannot tell
+    unguarded = form.text.count(";") > 1 or form.name.startswith(("set.", "testp"))
+    guards = [] if unguarded else [(o, g) for o in "vu" for g in "vu"]
     if not every:
         seed = zlib.crc32(form.name.encode())
         mixed, literal, guards = (
@@ -194,7 +222,10 @@ def _takes_literal(form: Form, place: int) -> bool:
     kind, named = form.sources[place], dict(form.values).get(SOURCES[place], "")
     if "{{" in form.text or kind == "pred" or WIDTH[kind] < 16:
         return False
-    return named not in exact.FORMATS and not form.name.startswith("cvt")
+    # packed numbers have no literals; those of untyped selections would be floating-point ones
+    untyped = form.name.startswith(("selp.f", "slct.f", "slct.ftz.f")) and kind[0] == "b"
+    barred = untyped or "x2" in form.name or form.name.startswith("cvt")
+    return named not in exact.FORMATS and not barred
 
 
 class Data:
@@ -217,7 +248,12 @@ class Data:
             self.uniform[letter] = rng.permutation(plain)[: THREADS // 24]
             if kind == form.sources[0] and named.get(letter) == named.get("a"):
                 self.varying[letter][::16] = self.varying["a"][::16]  # comparisons want equals
-        self.rng = rng
+        for letter, values in self.varying.items():
+            rows = at_the_least_normal(named.get(letter) or form.sources[SOURCES.index(letter)])
+            for place, row in enumerate(rows):
+                raw = row[SOURCES.index(letter)]
+                twice = values.itemsize == 4 and named.get(letter) in ("f16", "bf16")
+                values[5 + 16 * place] = raw << 16 | raw if twice else raw
 
     def operand(self, variant: Variant, place: int, block: int) -> np.ndarray:
         """Return the raw operand of every thread."""
@@ -286,11 +322,11 @@ class Builder:
         return [f"p{letter}{how}" for letter in SOURCES[: len(self.kinds)] for how in "vu"]
 
     def prologue(self) -> None:
-        for name in ("tid", "cta", "size", "gid", "sel"):
+        for name in ("thread", "cta", "size", "gid", "sel"):
             self.register(name, 32)
         for line in (
-            "mov.u32 %tid, %tid.x;", "mov.u32 %cta, %ctaid.x;", "mov.u32 %size, %ntid.x;",
-            "mad.lo.u32 %gid, %cta, %size, %tid;",
+            "mov.u32 %thread, %tid.x;", "mov.u32 %cta, %ctaid.x;", "mov.u32 %size, %ntid.x;",
+            "mad.lo.u32 %gid, %cta, %size, %thread;",
         ):  # fmt: skip
             self.emit(line)
         out = self.register("out", 64)
@@ -336,8 +372,10 @@ class Builder:
         step = self.register(f"{letter}step", width)
         value = self.register(f"{letter}a", width)
         if width != 32:
-            self.emit(f"cvt.u{width}.u32 {step}, %tid;")
-        self.emit(f"mul.lo.s{width} {step}, {step if width != 32 else '%tid'}, {STRIDES[letter]};")
+            self.emit(f"cvt.u{width}.u32 {step}, %thread;")
+        self.emit(
+            f"mul.lo.s{width} {step}, {step if width != 32 else '%thread'}, {STRIDES[letter]};"
+        )
         self.emit(f"add.s{width} {value}, %{letter}u, {step};")
 
     def variant(self, variant: Variant, data: Data) -> None:
@@ -345,7 +383,12 @@ class Builder:
         for place, (letter, kind) in enumerate(zip(SOURCES, form.sources, strict=False)):
             how = variant.operands[place]
             if how == "i":
-                raw = int(data.rng.choice(data.uniform[letter]))
+                own = zlib.crc32(
+                    f"{variant.name} {letter}".encode()
+                )  # whatever else the kernel holds
+                raw = int(data.uniform[letter][own % len(data.uniform[letter])])
+                if form.name.startswith("bf"):
+                    raw &= 255  # ptxas takes no larger position or length
                 variant.immediates[letter] = raw
                 names[letter] = _literal(kind, raw)
             else:
@@ -367,7 +410,7 @@ class Builder:
 
     def preset(self, name: str, width: int) -> None:
         if width == 1:
-            self.emit(f"setp.ne.u32 {name}, %tid, %tid;")
+            self.emit(f"setp.ne.u32 {name}, %thread, %thread;")
         else:
             self.emit(f"mov.b{width} {name}, {OLD % (1 << width)};")
 
@@ -391,14 +434,14 @@ def _literal(kind: str, raw: int) -> str:
     return str(raw)
 
 
-def selection() -> np.ndarray:
+def selection(block: int) -> np.ndarray:
     """Return for each thread: bit 0, whether it takes part; bit 1, its guard."""
     rng = np.random.default_rng(5)
     live = rng.random(THREADS) < rng.choice([0.1, 0.5, 0.9], THREADS // 32).repeat(32)
     live[: WHOLE * 32] = True
     live[WHOLE * 32 + 32 : WHOLE * 32 + 64] = np.arange(32) == 17  # a single lane
     guard = rng.random(THREADS) < 0.5
-    return (live + 2 * guard).astype(np.uint32)
+    return ((live | (block != 32)) + 2 * guard).astype(np.uint32)
 
 
 # --- comparing
@@ -510,10 +553,26 @@ def checked_threads(variant: Variant, block: int) -> np.ndarray:
     return np.arange(zlib.crc32(variant.name.encode()) % 11, THREADS, 11)
 
 
-def compare(
-    builder: Builder, data: Data, out: np.ndarray, block: int, live: np.ndarray, guard: np.ndarray
-) -> list[str]:
+def buffers(builder: Builder, data: Data, block: int) -> list[np.ndarray]:
+    """Return what the parameters of a launch point to, the place for results last."""
+    arrays = []
+    for letter in SOURCES[: len(builder.kinds)]:
+        arrays += [data.varying[letter], data.uniform[letter]]
+    results = np.full((len(builder.slots), THREADS * 8), UNTOUCHED, np.uint8)
+    return [*arrays, selection(block), results]
+
+
+def result(variant: Variant, place: int, builder: Builder, out: np.ndarray) -> np.ndarray:
+    """Return the raw result number `place` of a variant in every thread."""
+    slot = variant.slots[place]
+    size = builder.slots[slot]
+    return out[slot, : THREADS * size].view(f"u{size}")
+
+
+def compare(builder: Builder, data: Data, out: np.ndarray, block: int) -> list[str]:
     """Return what differs, at most three reports a variant."""
+    chosen = selection(block)
+    live, guard = chosen & 1 > 0, chosen & 2 > 0
     reports = []
     twins = {form.name: Twins(form) for form in builder.forms}
     for variant in builder.variants:
@@ -522,8 +581,7 @@ def compare(
         if variant.guard:
             runs = guard if variant.guard == "v" else np.arange(THREADS) // block % 2 == 1
         columns = [
-            out[s, : THREADS * builder.slots[s]].view(f"u{builder.slots[s]}")[threads].tolist()
-            for s in variant.slots
+            result(variant, p, builder, out)[threads].tolist() for p in range(len(variant.slots))
         ]
         places = range(len(variant.form.sources))
         raws = [data.operand(variant, p, block)[threads].tolist() for p in places]

@@ -3,7 +3,7 @@
 import fuzz
 import numpy as np
 from cases import Case
-from forms import SOURCES, Form
+from forms import Form
 
 from course import vgpu
 
@@ -13,28 +13,24 @@ def mismatches(forms: list[Form], every: bool = True) -> list[str]:
     data = fuzz.Data(forms[0])
     builder = fuzz.Builder(forms, every)
     program = vgpu.Program(builder.ptx(data))
-    return [report for block in (32, 24) for report in launch(program, builder, data, block)]
+    return [
+        report
+        for block in fuzz.BLOCKS
+        for report in fuzz.compare(builder, data, launch(program, builder, data, block), block)
+    ]
 
 
-def launch(program: vgpu.Program, builder: fuzz.Builder, data: fuzz.Data, block: int) -> list[str]:
-    """Launch the kernel in blocks of `block` threads and compare."""
+def launch(program: vgpu.Program, builder: fuzz.Builder, data: fuzz.Data, block: int) -> np.ndarray:
+    """Launch the kernel in blocks of `block` threads and return the results' bytes."""
     machine = vgpu.Machine()
-    arrays = []
-    for letter in SOURCES[: len(builder.kinds)]:
-        arrays += [data.varying[letter], data.uniform[letter]]
-    selection = fuzz.selection()
-    if block != 32:
-        selection |= 1
-    out = np.full((len(builder.slots), fuzz.THREADS * 8), fuzz.UNTOUCHED, np.uint8)
+    arrays = fuzz.buffers(builder, data, block)
     addresses = []
-    for array in (*arrays, selection, out):
+    for array in arrays:
         addresses.append(machine.arena.allocate(array.nbytes))
         machine.arena.write(addresses[-1], array)
     params = np.array(addresses, np.uint64).tobytes()
     machine.launch(program, "k", (fuzz.THREADS // block, 1, 1), (block, 1, 1), params)
-    result = machine.arena.read(addresses[-1], out.nbytes).reshape(out.shape)
-    live, guard = selection & 1 > 0, selection & 2 > 0
-    return fuzz.compare(builder, data, result, block, live, guard)
+    return machine.arena.read(addresses[-1], arrays[-1].nbytes).reshape(arrays[-1].shape)
 
 
 def differences(case: Case, options: vgpu.Options) -> list[str]:
@@ -44,15 +40,8 @@ def differences(case: Case, options: vgpu.Options) -> list[str]:
     for address, buffer in zip(addresses, case.buffers, strict=True):
         machine.arena.write(address, buffer)
     program = vgpu.Program(case.ptx)
-    function = program.module.functions["k"]
-    raw = bytearray(function.param_bytes)
-    by_value = len(function.params) != len(addresses)
-    pointers = addresses[:1] if by_value else addresses
-    for param, address in zip(function.params, pointers, strict=False):
-        raw[param.offset : param.offset + 8] = address.to_bytes(8, "little")
-    if by_value:  # the last buffer holds the parameters behind the pointer
-        raw[function.params[1].offset :] = case.buffers[-1].tobytes()
-    machine.launch(program, "k", case.grid, case.block, bytes(raw), 0, options)
+    params = np.array(addresses, np.uint64).tobytes() + case.tail
+    machine.launch(program, "k", case.grid, case.block, params, 0, options)
     reports = []
     for index, wanted in case.expected.items():
         data = machine.arena.read(addresses[index], wanted.nbytes).view(wanted.dtype)

@@ -5,6 +5,8 @@ from ..lowering import Lowering
 from ..ptx import Instruction, Operand
 from ..table import opcode
 from .floating import (
+    LEAST_SCALED,
+    below,
     constant,
     flush,
     halves,
@@ -15,6 +17,7 @@ from .floating import (
     plain,
     rounded,
     rounding,
+    scaled,
     sign_bit,
     to_odd,
     widen,
@@ -157,7 +160,9 @@ def _read_float(e: Lowering, i: Instruction, operand: Operand, kind: str) -> Val
     if kind in ("f16", "bf16"):
         return widen(e, e.source(operand, "b16", wider=True), kind)
     value = e.source(operand, kind, wider=True)
-    return flush(e, value) if "ftz" in i.mods and kind == "f32" else value
+    # on the way to f16 silicon keeps subnormal numbers, though PTX says that they are flushed
+    flushed = "ftz" in i.mods and kind == "f32" and i.mods[-2] != "f16"
+    return flush(e, value) if flushed else value
 
 
 def _float_to_integer(e: Lowering, i: Instruction, a: Val) -> Val:
@@ -180,9 +185,13 @@ def _to_float(e: Lowering, i: Instruction, a: Val, target: str) -> Val:
         wide = a if a.type == "double" else e.map("fpext {T} {0} to {O}", a, out="double")
         return limit(e, i, wide)
     if target == "f32":
+        small = None
         if a.type == "double":
+            if "ftz" in i.mods:
+                larger = rounded(e, "fptrunc", scaled(e, a, 64), mode=rounding(i), out="float")
+                small = below(e, larger, LEAST_SCALED)
             a = rounded(e, "fptrunc", a, mode=rounding(i), out="float")
-        return limit(e, i, flush(e, a) if "ftz" in i.mods else a)
+        return limit(e, i, flush(e, a, small) if "ftz" in i.mods else a)
     return _to_narrow(e, i, to_odd(e, a) if a.type == "double" else a, target)
 
 
@@ -190,6 +199,11 @@ def _to_narrow(e: Lowering, i: Instruction, a: Val, target: str) -> Val:
     """Round f32 (or f64 rounded to odd f32) to a narrower type; return its bits."""
     mode = next((m for m in i.mods if m in _TO_WHOLE), "rn")
     a = limit(e, i, a)
+    if mode == "rna":  # silicon cuts a NaN's payload off, and what is left may be infinity
+        bits = e.retype(a, "i32")
+        cut = e.map("and {T} {0}, {1}", bits, literal("i32", -(1 << 13)), out="i32")
+        nan = e.compare("fcmp uno {T} {0}, {1}", a, a)
+        a = plain(e.select(nan, e.retype(cut, "float"), a))
     if "satfinite" in i.mods:
         a = _clamp_finite(e, a, _NARROW[target][2], "both")
     if mode == "rn" and target in ("f16", "bf16"):

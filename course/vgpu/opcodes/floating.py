@@ -155,14 +155,42 @@ def _constrained(
     return Val("v", out, text)
 
 
-def flush(e: Lowering, value: Val) -> Val:
-    """Replace subnormal numbers by zero of the same sign (``.ftz``)."""
+def flush(e: Lowering, value: Val, small: Val | None = None) -> Val:
+    """Replace subnormal numbers, or where `small` says so, by zero of the same sign (``.ftz``)."""
     kind = f"i{BITS[value.type]}"
     bits = e.retype(value, kind)
-    exponent = e.map("and {T} {0}, {1}", bits, literal(kind, _EXPONENT[value.type]), out=kind)
-    small = e.compare("icmp eq {T} {0}, {1}", exponent, literal(kind, 0))
+    if small is None:
+        exponent = e.map("and {T} {0}, {1}", bits, literal(kind, _EXPONENT[value.type]), out=kind)
+        small = e.compare("icmp eq {T} {0}, {1}", exponent, literal(kind, 0))
     sign = e.map("and {T} {0}, {1}", bits, sign_bit(kind), out=kind)
     return e.retype(plain(e.select(small, sign, bits)), value.type)
+
+
+def below(e: Lowering, value: Val, least: float) -> Val:
+    """Say whether the size of `value` is less than `least`."""
+    size = e.call("llvm.fabs", value, out=value.type)
+    return e.compare("fcmp olt {T} {0}, {1}", size, constant(value.type, least))
+
+
+# A result is flushed if it is less than the smallest normal number when rounded as if there were
+# no smallest exponent. So these, whose results may need rounding down there, are computed a second
+# time with a result 2**64 times as large.
+_SCALES = {"mul": (64, 0), "div": (64, 0), "rcp": (-64,)} | dict.fromkeys(
+    ("fma", "mad"), (64, 0, 64)
+)
+LEAST_SCALED = 2.0 ** (64 - 126)
+
+
+def tiny(e: Lowering, i: Instruction, compute: Callable[..., Val], values: tuple[Val, ...]) -> Val:
+    """Say whether ``compute(*values)``, an f32, is flushed."""
+    pairs = zip(values, _SCALES[i.opcode], strict=True)
+    larger = [scaled(e, v, power) if power else v for v, power in pairs]
+    return below(e, compute(*larger), LEAST_SCALED)
+
+
+def scaled(e: Lowering, value: Val, power: int) -> Val:
+    """Return ``value * 2**power``."""
+    return e.map("fmul {T} {0}, {1}", value, constant(value.type, 2.0**power), out=value.type)
 
 
 def saturate(e: Lowering, value: Val) -> Val:
@@ -204,24 +232,31 @@ def parts(e: Lowering, i: Instruction, which: Operand, kind: str) -> list[Val]:
     return [widen(e, p, single) for p in pieces]
 
 
-def finish(e: Lowering, i: Instruction, value: Val, kind: str) -> Val:
-    """Round a result to the type of the instruction and apply ``.ftz``, ``.sat`` and ``.relu``."""
-    single = PAIRS.get(kind, kind)
+def finish(
+    e: Lowering, i: Instruction, compute: Callable[..., Val], values: tuple[Val, ...], kind: str
+) -> Val:
+    """Return ``compute(*values)``, rounded to its type, with ``.ftz``, ``.sat`` and ``.relu``."""
+    single, value = PAIRS.get(kind, kind), compute(*values)
+    flushes = "ftz" in i.mods
     if single in ("f32", "f64"):
-        return limit(e, i, flush(e, value) if "ftz" in i.mods else value)
+        if flushes:
+            value = flush(e, value, tiny(e, i, compute, values) if i.opcode in _SCALES else None)
+        return limit(e, i, value)
     value = limit(e, i, value)
-    if "ftz" not in i.mods:
+    if not flushes:
         return narrow(e, value, single)
     if single == "bf16":  # its exponents are those of f32
         return narrow(e, flush(e, value), single)
-    return e.retype(flush(e, e.retype(narrow(e, value, single), "half")), "i16")
+    # what lies nearer to 2**-14 than to the number below it does not count as small
+    half = e.retype(narrow(e, value, single), "half")
+    return e.retype(flush(e, half, below(e, value, 2.0**-14 * (1 - 2.0**-12))), "i16")
 
 
 def lanewise(e: Lowering, i: Instruction, compute: Callable[..., Val], count: int) -> None:
     """Write ``compute(a, b, ...)`` of the first `count` sources, half by half for packed types."""
     kind = i.mods[-1]
     sources = [parts(e, i, o, kind) for o in i.operands[1 : 1 + count]]
-    results = [finish(e, i, compute(*values), kind) for values in zip(*sources, strict=True)]
+    results = [finish(e, i, compute, values, kind) for values in zip(*sources, strict=True)]
     e.write(i.operands[0], join(e, *results) if kind in PAIRS else results[0])
 
 
@@ -365,8 +400,8 @@ def approximate(e: Lowering, i: Instruction) -> None:
 
 def _wide_function(e: Lowering, name: str, a: Val) -> Val:
     if name in ("rcp", "rsqrt"):
-        below = a if name == "rcp" else e.call("llvm.sqrt", a, out="double")
-        return e.map("fdiv {T} {0}, {1}", constant("double", 1.0), below, out="double")
+        under = a if name == "rcp" else e.call("llvm.sqrt", a, out="double")
+        return e.map("fdiv {T} {0}, {1}", constant("double", 1.0), under, out="double")
     return e.call("llvm." + {"lg2": "log2"}.get(name, name), a, out="double")
 
 
@@ -432,6 +467,8 @@ def test_property(e: Lowering, i: Instruction) -> None:
         result = e.compare(f"icmp {tests[test]} {{T}} {{0}}, {{1}}", size, infinity)
     elif test == "normal":
         low = e.compare("icmp uge {T} {0}, {1}", size, least)
+        # zero counts as normal
+        low = e.logic("or", low, e.compare("icmp eq {T} {0}, {1}", size, literal(word, 0)))
         result = e.logic("and", low, e.compare("icmp ult {T} {0}, {1}", size, infinity))
     else:
         low = e.compare("icmp ult {T} {0}, {1}", size, least)
