@@ -230,8 +230,10 @@ class Operands(Text):
         return self.widen(value, kind, signed=False)
 
     def symbol_address(self, symbol: Sym) -> Val:
-        """Return the address of a variable in its own state space."""
+        """Return the address of a variable in its own state space, or the constant ``WARP_SZ``."""
         layout = self.layout
+        if symbol.name == "WARP_SZ":
+            return literal("i64", LANES)
         for places in (layout.shared, layout.local):
             if symbol.name in places:
                 return literal("i64", places[symbol.name] + symbol.offset)
