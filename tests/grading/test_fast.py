@@ -2,12 +2,11 @@
 
 import os
 import sys
-import time
 from pathlib import Path
 
-import psutil
 import pytest
 import toy
+from harness import DAEMON, ends
 
 from course.grading import fast as module
 from course.grading import processes
@@ -196,20 +195,6 @@ def test_threads_and_exit_functions_do_not_outlive_the_notebook(run, tmp_path):
     assert not mark.exists()
 
 
-DAEMON = """
-import os, time
-reading, writing = os.pipe()
-if os.fork() == 0:
-    os.setsid()
-    if os.fork() == 0:
-        os.write(writing, str(os.getpid()).encode())
-        time.sleep(600)
-    os._exit(0)
-os.wait()
-print(os.read(reading, 20).decode())
-"""
-
-
 @pytest.mark.skipif(not module.CAN_FORK, reason="the promise is for Linux")
 @pytest.mark.parametrize("last", ["pass", "os._exit(0)"])
 def test_a_daemon_does_not_outlive_the_notebook(run, tmp_path, last):
@@ -234,21 +219,6 @@ def test_a_cell_that_forks(monkeypatch, can_fork):
         )  # fmt: skip
     assert states(results) == ["ok"] * 4 + ["died"]
     assert results[1].output == "True\n"
-
-
-def ends(pid):
-    """Whether the process `pid` ends within a minute; one that nobody waits for has ended."""
-    begin = time.monotonic()
-    while alive(pid) and time.monotonic() - begin < 60:
-        time.sleep(0.05)
-    return not alive(pid)
-
-
-def alive(pid):
-    try:
-        return processes.is_alive(psutil.Process(pid))
-    except psutil.NoSuchProcess:
-        return False
 
 
 def test_many_at_once(fast):

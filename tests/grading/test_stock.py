@@ -1,7 +1,9 @@
 """The stock engine: cells that would end nbgrader's kernel, or make it silent."""
 
+import sys
+
 import pytest
-from harness import questions
+from harness import DAEMON, ends, questions
 
 from course.grading.engine import Limits
 
@@ -40,3 +42,13 @@ def test_what_a_cell_does_to_its_output_costs_nothing(stock, blueprint, solution
     set_cell(solution, "square_bytes", source + RIGHT)
     found = questions(solution, blueprint, stock, limits=Limits(cell_seconds=20))
     assert [q.state for q in found.values()] == ["right"] * 4 + ["by hand"]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the promise is for Linux")
+def test_a_daemon_does_not_outlive_the_notebook(stock, blueprint, solution, tmp_path):
+    told = tmp_path / "pid"
+    set_cell(solution, "square_bytes", DAEMON.replace("print(", f"open({str(told)!r}, 'w').write(")
+             + RIGHT)  # fmt: skip
+    found = questions(solution, blueprint, stock, limits=Limits(cell_seconds=60))
+    assert [q.state for q in found.values()] == ["right"] * 4 + ["by hand"]
+    assert ends(int(told.read_text(encoding="utf-8")))
