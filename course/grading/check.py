@@ -15,7 +15,7 @@ from course.grading.score import Question
 from course.grading.sets import ProblemSet
 
 #: An answer takes a second or two; whoever waits for an endless loop should not wait a minute.
-LIMITS = Limits(cell_seconds=20.0, notebook_seconds=100.0)
+LIMITS = Limits(cell_seconds=20.0, notebook_seconds=80.0, least_seconds=3.0)
 INDENT = " " * 16
 PYTHONS = {name for name in dir(builtins) if not name.startswith("_")}
 
