@@ -4,7 +4,7 @@ import os
 import platform
 import shutil
 import sys
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +27,10 @@ BROWSERS = (
 )
 
 
+#: What COURSE_DEVICE may say.
+DEVICES = ("cuda", "virtual")
+
+
 def examine() -> dict[str, Any]:
     """Return what this machine is: numbers, names and versions, None for what is missing."""
     pins = requirements.read()
@@ -39,6 +43,7 @@ def examine() -> dict[str, Any]:
         "free_disk_gb": round(shutil.disk_usage(ROOT).free / 1e9, 1),
         "python": platform.python_version(),
         "executable": sys.executable,
+        "course_device": os.environ.get("COURSE_DEVICE"),
         "environment": _environment(),
         "packages": versions,
         "differences": [asdict(difference) for difference in requirements.differences(pins)],
@@ -61,6 +66,8 @@ def describe(report: dict[str, Any]) -> str:
         ("Python", f"{report['python']} ({report['executable']})"),
         ("packages", _packages(report)),
     ]
+    if report["course_device"]:
+        rows.append(("device", f"COURSE_DEVICE={report['course_device']} decides"))
     for name, (_, purpose) in TOOLS.items():
         rows.append((name, report["tools"][name] or f"missing ({purpose})"))
     rows.append(("browser", report["chromium"] or "no Chromium (only a test needs one)"))
@@ -92,6 +99,11 @@ def _packages(report: dict[str, Any]) -> str:
 def _abilities(tier: tiers.Tier, report: dict[str, Any]) -> list[str]:
     """Say in sentences what a machine of `tier` with the packages of `report` can do."""
     able, unable = [], []
+    wanted = report["course_device"]
+    if wanted and wanted not in DEVICES:
+        known = " or ".join(DEVICES)
+        unable.append(f"run a kernel while COURSE_DEVICE is {wanted!r}: unset it, or say {known}")
+        tier = replace(tier, level=-1)
     lectures = "open every lecture and solve every problem set for full marks"
     (able if report["packages"].get("jupyterlab") else unable).append(lectures)
     if tiers.has_compiler():

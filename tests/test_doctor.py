@@ -170,8 +170,12 @@ def test_what_differs_is_listed():
     assert "numpy: missing, the course pins 2.4.6" in said
 
 
-def abilities(level, capability=(9, 0), jupyterlab="4", nvdisasm="13"):
-    report = {"packages": {"jupyterlab": jupyterlab}, "tools": {"nvdisasm": nvdisasm}}
+def abilities(level, capability=(9, 0), jupyterlab="4", nvdisasm="13", device=None):
+    report = {
+        "packages": {"jupyterlab": jupyterlab},
+        "tools": {"nvdisasm": nvdisasm},
+        "course_device": device,
+    }
     lines = doctor._abilities(tiers.Tier(level, "GPU", capability), report)
     return {line for line in lines if "+" in line}, {line for line in lines if "not:" in line}
 
@@ -192,6 +196,20 @@ def test_what_is_not_installed_is_not_promised(monkeypatch):
     assert "PTX" in "".join(able)
     monkeypatch.setattr(tiers, "has_compiler", lambda: False)
     assert "PTX" not in "".join(abilities(3)[0])
+
+
+@pytest.mark.parametrize("level", range(4))
+def test_an_unknown_course_device_runs_nothing(level):
+    able, unable = abilities(level, device="gpu")
+    assert not any("run" in line for line in able)
+    (line,) = unable
+    assert "COURSE_DEVICE is 'gpu': unset it, or say cuda or virtual" in line
+
+
+def test_the_devices_are_those_of_course_gpu():
+    from course.gpu import devices
+
+    assert set(doctor.DEVICES) == set(devices._KINDS)
 
 
 def test_before_and_after_the_set_up(tmp_path):

@@ -48,6 +48,8 @@ class _Style:
         if self.complaints:
             terminalreporter.section("style (python3 -m ruff)", red=True)
             terminalreporter.write(self.complaints)
+            # the last line counts them beside what passed
+            terminalreporter.stats["style errors"] = self.complaints.splitlines()
 
 
 def _ruff(*words: str) -> str:

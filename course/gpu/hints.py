@@ -75,6 +75,8 @@ def hint(error: str, text: str, number: int, unknown: set[str]) -> str | None:
         return _for_name(match[1], text, unknown)
     if match := re.match(r'namespace "std" has no member "(.+)"', error):
         return _for_std(match[1])
+    if error.startswith("this declaration has no storage class"):
+        return _for_qualifier(text.splitlines()[number - 1])
     if error.startswith('name followed by "::"'):
         return "The namespace is unknown here: is its #include missing?"
     return None
@@ -98,6 +100,13 @@ def _for_semicolon(lines: list[str], number: int) -> str | None:
             ends_well = code.endswith((";", "{", "}", ",", ":")) or code.lstrip().startswith("#")
             return None if ends_well else f'Line {before} has no ";" at its end.'
     return None
+
+
+def _for_qualifier(line: str) -> str | None:
+    known = ("__global__", "__device__", "__shared__", "__constant__", "__forceinline__")
+    word = next(iter(re.findall(r"\w+", line)), "")
+    close = difflib.get_close_matches(word, known, 1, 0.7)
+    return f"Did you mean `{close[0]}`, with two underscores on both sides?" if close else None
 
 
 def _for_name(name: str, text: str, unknown: set[str]) -> str | None:

@@ -47,6 +47,7 @@ def test_one_error_a_line_and_the_one_that_explains_the_others():
 @pytest.mark.parametrize(
     ("body", "hint"),
     [
+        ("} _global_ void other() {", "Did you mean `__global__`, with two underscores"),
         ("__syncthread();", "Did you mean `__syncthreads`?"),
         ("x[threadidx.x] = 1;", "Did you mean `threadIdx`?"),
         ("atomicadd(x, 1.0f);", "Did you mean `atomicAdd`?"),
