@@ -13,7 +13,10 @@ from typing import Any
 from course import Problem
 
 #: Name of a benchmark -> what it measures. Each is a module here with ``run() -> list[Record]``.
-BENCHES = {"vgpu": "the virtual GPU beside numba-cuda's simulator"}
+BENCHES = {
+    "microbench": "the memory of a GPU: latency, bandwidth, bank conflicts",
+    "vgpu": "the virtual GPU beside numba-cuda's simulator",
+}
 
 _PACKAGES = ("torch", "numpy", "numba", "numba-cuda", "llvmlite", "nvidia-cuda-nvrtc")
 
