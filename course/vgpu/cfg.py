@@ -1,11 +1,13 @@
 """Kernels as basic blocks: calls inlined, block boundaries, what is live where."""
 
-from collections.abc import Iterable
+import collections
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
 from .ptx import (
     Address,
     Function,
+    Imm,
     Instruction,
     Loc,
     Module,
@@ -23,8 +25,13 @@ class Unsupported(NotImplementedError):
     """A form of PTX that the virtual GPU does not run; the message names it and its line."""
 
 
-#: Instructions after which a warp may have to wait: they end a basic block.
-WAITING = {"bar", "barrier"}
+_BARRIERS = {"bar", "barrier"}
+#: Instructions for which lanes of a warp meet and that give each a result.
+MEETINGS = {"shfl", "vote", "match", "redux", "elect"}
+#: What `build` puts after them, to take that result.
+RESULTS = {"barresult", "met"}
+#: Instructions after which lanes may have to wait: they end a basic block.
+WAITING = _BARRIERS | MEETINGS
 #: What a block may end with.
 CONTROL = {"bra", "brx", "ret", "exit", "trap"}
 #: Instructions with an effect outside the registers: a block cannot be run again after them.
@@ -63,7 +70,7 @@ def build(module: Module, entry: str) -> Graph:
     function = module.functions[entry]
     flat = _Inliner(module)
     body = flat.expand(function, "", (), {})
-    blocks, labels = _split(body)
+    blocks, labels = _split(_with_known_masks(body))
     graph = Graph(entry, blocks, labels, flat.shared, flat.local, flat.targets, function)
     _connect(graph)
     _liveness(blocks)
@@ -199,7 +206,7 @@ class _Renamer:
 # --- blocks
 
 
-def _split(body: list[Instruction | str]) -> tuple[list[Block], dict[str, int]]:
+def _split(body: Iterable[Instruction | str]) -> tuple[list[Block], dict[str, int]]:
     blocks, labels = [Block(0)], {}
     effect = False
 
@@ -218,11 +225,14 @@ def _split(body: list[Instruction | str]) -> tuple[list[Block], dict[str, int]]:
         # instruction that can give up (a store can too, but then the masked version finds a fault)
         if effect and _can_give_up(item):
             start()
+        # a result is there only when all have come and the wait is over: in the next block
         result = None
-        if item.opcode in WAITING and "red" in item.mods:
-            # a reduction's result is there only when the barrier has opened: in the next block
+        if item.opcode in _BARRIERS and "red" in item.mods:
             result = replace(item, opcode="barresult", operands=item.operands[:1])
             item = replace(item, operands=item.operands[1:])
+        elif item.opcode in MEETINGS:
+            how = ("whole",) if names_all_lanes(item) else ()
+            result = replace(item, opcode="met", mods=how, operands=item.operands[:1])
         blocks[-1].instructions.append(item)
         effect = effect or item.opcode in EFFECTS
         if item.opcode in CONTROL or item.opcode in WAITING:
@@ -232,6 +242,34 @@ def _split(body: list[Instruction | str]) -> tuple[list[Block], dict[str, int]]:
     if not blocks[-1].instructions or blocks[-1].instructions[-1].opcode not in CONTROL:
         blocks[-1].instructions.append(Instruction("ret", (), ()))
     return blocks, labels
+
+
+def _with_known_masks(body: list[Instruction | str]) -> Iterator[Instruction | str]:
+    """Yield `body` with the masks of warp operations as constants, where a register only holds one.
+
+    NVRTC moves every mask into a register first.
+    """
+    written = collections.Counter(
+        r for item in body if isinstance(item, Instruction) for r in defines(item)
+    )
+    known = {
+        item.operands[0]: item.operands[1]
+        for item in body
+        if isinstance(item, Instruction) and item.opcode == "mov" and item.guard is None
+        if isinstance(item.operands[-1], Imm) and written[item.operands[0]] == 1
+    }
+    for item in body:
+        if isinstance(item, str) or not (item.opcode in MEETINGS or "warp" in item.mods):
+            yield item
+        else:
+            *others, mask = item.operands
+            yield replace(item, operands=(*others, known.get(mask, mask)))
+
+
+def names_all_lanes(item: Instruction) -> bool:
+    """Say whether all lanes take part in a warp operation, as far as its text tells."""
+    mask = item.operands[-1]
+    return item.guard is None and isinstance(mask, Imm) and mask.value & 0xFFFFFFFF == 0xFFFFFFFF
 
 
 def _can_give_up(item: Instruction) -> bool:
@@ -327,6 +365,9 @@ def uses(item: Instruction) -> set[Reg]:
     """Return the registers that `item` reads; a guarded write also keeps, so reads, the old value."""
     rest = item.operands[1:] if has_destination(item) else item.operands
     read = {r for operand in rest for r in registers(operand)}
+    if item.opcode == "met":
+        # the fast version may have the result already
+        read |= defines(item)
     if item.opcode in ("addc", "subc", "madc"):
         read.add(CARRY)
     if item.guard is not None:

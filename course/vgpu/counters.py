@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass, field
 import numpy as np
 
 from .arena import Arena
+from .cfg import RESULTS
 from .lowering import SiteInfo
 from .program import Kernel
 from .ptx import Instruction
@@ -14,9 +15,7 @@ from .records import GLOBAL, TOUCHED_LOAD, TOUCHED_STORE
 #: Opcode -> class of instruction.
 CLASSES = {
     **dict.fromkeys(("ld", "ldu", "st", "atom", "red", "prefetch"), "memory"),
-    **dict.fromkeys(
-        ("bra", "brx", "ret", "exit", "call", "bar", "barrier", "barresult"), "control"
-    ),
+    **dict.fromkeys(("bra", "brx", "ret", "exit", "call", "bar", "barrier"), "control"),
     **dict.fromkeys(("shfl", "vote", "match", "redux", "activemask", "elect"), "warp"),
     **dict.fromkeys(("cvt", "cvta", "mov", "selp", "setp", "set", "slct", "isspacep"), "move"),
     **dict.fromkeys(("membar", "fence"), "fence"),
@@ -163,6 +162,8 @@ def collect(kernel: Kernel, probes: np.ndarray, blocks: np.ndarray, arena: Arena
         for item in block.instructions:
             if not item.mods and item.opcode == "ret" and not item.text:
                 continue  # the end that PTX leaves unwritten
+            if item.opcode in RESULTS:
+                continue  # the second half of the instruction before it
             line = line_of(item)
             line.instructions += int(runs)
             line.lanes += int(lanes)

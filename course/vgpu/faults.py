@@ -316,15 +316,20 @@ class Decoder:
         )
         details["target"] = read
         item = site.instruction if site else None
-        if origin is not None and origin.instruction is not None and origin is not site:
-            details["other"] = place_of(origin.instruction.loc, self.files)
+        source = origin.instruction if origin else None
+        if source is not None and origin is not site:
+            details["other"] = place_of(source.loc, self.files)
+        if source is not None and source.opcode == "shfl":
+            absent = int(warp["origin_address"][lane])
+            details["hint"] = "a shuffle can only read from lanes that execute it too"
+            return (
+                f"{self.kernel} {_use(item)} what a shuffle read from lane {absent}, which did not "
+                "take part"
+            )
         details["hint"] = (
             "is it written by every thread that should, and is there a barrier before it is read?"
         )
-        if origin and origin.instruction and origin.instruction.opcode == "shfl":
-            what = "what a shuffle read from a lane that does not take part in it"
-            details["hint"] = "a shuffle can only read from lanes that execute it too"
-        elif read:
+        if read:
             what = f"the value of {read.what}, which nobody has written"
         else:
             what = "a value that nobody has written"
@@ -428,7 +433,7 @@ class Decoder:
             if int(warp["state"]) == records.DONE:
                 continue
             if int(warp["waiting"]):
-                site = self.site(int(warp["fault_site"]))
+                site = self.site(int(warp["barrier_site"]))
                 place = (
                     place_of(site.instruction.loc, self.files)
                     if site and site.instruction
@@ -441,8 +446,6 @@ class Decoder:
                     f"warp {number} waits at barrier {barrier}{where}: "
                     f"{int(cta['arrived'][barrier])} of {wanted} threads are there"
                 )
-            elif int(warp["syncing"]):
-                said.append(f"warp {number} waits in __syncwarp for lanes that do not come")
         return said
 
 

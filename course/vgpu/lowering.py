@@ -163,6 +163,16 @@ class Lowering(Operands):
         info.instruction = self.item
         return self.layout.site(key, info)
 
+    def deposit(self, name: str, value: Val, component: int = 0) -> None:
+        """Store an operand of an operation for which lanes meet; those that wait keep theirs."""
+        place = self.field_address(name, records.COMPONENT * component)
+        shape, text = f"<{LANES} x {value.type}>", self.vector(value)
+        if not self.fast:
+            lanes = self.bits_of_mask(self.active())
+            old = self.fresh(f"load {shape}, ptr {place}, align 4")
+            text = self.fresh(f"select <{LANES} x i1> {lanes}, {shape} {text}, {shape} {old}")
+        self.emit(f"store {shape} {text}, ptr {place}, align 4")
+
     def put(self, component: int, value: Val) -> None:
         """Store a vector operand into Warp.data for a runtime call."""
         place = self.field_address("data", records.COMPONENT * component)

@@ -248,7 +248,7 @@ class _Run:
             workspace=self.workspace,
             sites=kernel.sites, fast=kernel.fast, masked=kernel.masked,
             conversions=kernel.conversions, conversion_starts=kernel.conversion_starts,
-            exits=kernel.exits, grid=grid, block=block, warps=self.warps,
+            grid=grid, block=block, warps=self.warps,
             threads=block[0] * block[1] * block[2],
             shared_size=layout.static_shared + shared, local_size=layout.local_size,
             record_bytes=layout.record_bytes, flags=flags, schedule=SCHEDULES[options.schedule],

@@ -25,7 +25,6 @@ class Kernel:
     sites: np.ndarray
     conversions: np.ndarray
     conversion_starts: np.ndarray
-    exits: np.ndarray
 
     @property
     def graph(self) -> Graph:
@@ -117,17 +116,8 @@ def _compile(
             row[name] = getattr(info, name)
     return Kernel(
         entry, layout, code, code.address("masked"), code.address("fast") if fast else 0, sites,
-        conversions, starts, _exits(graph),
+        conversions, starts,
     )  # fmt: skip
-
-
-def _exits(graph: Graph) -> np.ndarray:
-    """Say for each block whether it does nothing but end the thread."""
-    only = [
-        all(i.opcode in ("ret", "exit") and i.guard is None for i in b.instructions)
-        for b in graph.blocks
-    ]
-    return np.array(only, np.uint8)
 
 
 def _is_ordered(item: ptx.Instruction) -> bool:

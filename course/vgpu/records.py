@@ -31,8 +31,8 @@ COUNTING, RACES = 1, 2
 
 #: Bytes between the components of a vector operand in Warp.data (32 lanes of up to 8 bytes).
 COMPONENT = 256
-#: Where a member mask operand lies in Warp.data, counted in 32-bit words.
-MEMBERS = 7 * COMPONENT // 4
+#: Where the value of a ``match`` lies in Warp.met, counted in 64-bit words.
+MATCHED = 3 * COMPONENT // 8
 
 
 class Site(Struct):
@@ -101,7 +101,6 @@ class Launch(Struct):
     random: u64
     faulty: u64  # the Cta that faulted
     races: u64
-    exits: u64  # for each block of the kernel: does it only end the thread?
 
 
 class Race(Struct):
@@ -242,11 +241,19 @@ class Warp(Struct):
     poisoned: u32
     budget: i32
     waiting: u32  # lanes that wait at a barrier
-    partial: u32  # whether they wait for other lanes of the warp before it counts them
+    counted: u32  # those of them that the barrier has counted; the rest wait for their warp
     barrier: u32
+    barrier_site: u32
+    barrier_kind: u32
     barrier_count: u32
+    barrier_lanes: u32  # predicates of a barrier that reduces
+    barrier_how: u32
     barrier_result: u32
-    syncing: u32  # lanes that wait for others of their warp
+    syncing: u32  # lanes that wait for others of their warp (lanes.py)
+    met_votes: u32
+    met_poison: u32
+    met_truth: u32
+    spoiled: u32  # lanes whose result is undefined
     convert: u32
     fault: u32
     fault_site: u32
@@ -256,7 +263,11 @@ class Warp(Struct):
     yields: u32
     predicate: u32
     pc: Array(u32, 32)
-    sync_mask: Array(u32, 32)  # whom each lane waits for in __syncwarp
+    barrier_of: Array(u32, 32)
+    sync_mask: Array(u32, 32)  # whom each lane waits for
+    sync_op: Array(u32, 32)
+    sync_site: Array(u32, 32)
+    met_result: Array(u32, 32)
     tid: Array(u32, 96)  # x of all lanes, then y, then z
     origin_site: Array(u32, 32)  # where a lane last loaded something undefined
     origin_address: Array(u64, 32)
@@ -265,4 +276,5 @@ class Warp(Struct):
     host: Array(u64, 32)
     shade: Array(u64, 32)
     scratch: Array(u64, 132)
+    met: Array(u64, 128)  # operands of lanes that wait: three components, and one for a match
     data: Array(u64, 512)  # up to 16 components of 256 bytes

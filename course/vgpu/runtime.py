@@ -1,10 +1,9 @@
 """The scheduler: lanes of a warp, warps of a block, barriers. Native code (see native.py)."""
 
-from . import access, watch
+from . import access, lanes, watch
 from .native import Function, ctz, i32, i64, native, popcount, ptr, u8, u16, u32, u64, void
 from .records import (
     AT_BARRIER,
-    BAD_MASK,
     BARRIER_COUNT,
     DEADLOCK,
     DIVERGENT_BARRIER,
@@ -13,7 +12,6 @@ from .records import (
     FAULT,
     FULL,
     LANES,
-    MEMBERS,
     TO_FAST,
     TO_MASKED,
     YIELD,
@@ -36,16 +34,16 @@ def dispatch(w: ptr(Warp)) -> i32:
     Returns the block, or the complement of a code when no lane can run.
     """
     ready = w.live & ~w.waiting & ~w.syncing
+    if ready == 0 and w.syncing != 0:
+        lanes.open_meetings(w, 1)
+        ready = w.live & ~w.waiting & ~w.syncing
+        if ready == 0 and w.counted == 0:
+            lanes.blame_absent(w)
+    if w.fault != 0:
+        return ~i32(FAULT)
     if ready == 0:
         w.mask = 0
-        if w.live == 0:
-            return ~i32(DONE)
-        if w.partial != 0:  # the others have ended without coming to the barrier
-            access.record_fault(w, DIVERGENT_BARRIER, w.fault_site, w.waiting)
-            return ~i32(FAULT)
-        if w.waiting != 0:
-            return ~i32(AT_BARRIER)
-        return ~i32(YIELD)
+        return ~i32(DONE) if w.live == 0 else ~i32(AT_BARRIER)
     best = u32(NOWHERE)
     lowest = u32(NOWHERE)
     for lane in range(i32(LANES)):
@@ -125,54 +123,33 @@ def give_up(w: ptr(Warp), block: u32) -> void:
 
 
 @native
-def exit_lanes(w: ptr(Warp), lanes: u32) -> void:
-    """End the threads in `lanes` that are active."""
-    w.live = w.live & ~(w.mask & lanes)
+def exit_lanes(w: ptr(Warp), leaving: u32) -> void:
+    """End the threads in `leaving` that are active."""
     w.fast_allowed = 0
-    _open_warp_barriers(w)
+    _end(w, w.mask & leaving)
 
 
 @native
-def exit_some(w: ptr(Warp), lanes: u32, after: u32, block: u32) -> void:
-    """End the active threads in `lanes`; the other active ones go on at block `after`."""
+def exit_some(w: ptr(Warp), leaving: u32, after: u32, block: u32) -> void:
+    """End the active threads in `leaving`; the other active ones go on at block `after`."""
     active = w.mask if w.fast == 0 else u32(FULL)
-    w.live = w.live & ~(active & lanes)
     for lane in range(i32(LANES)):
-        if active & ~lanes & (u32(1) << u32(lane)) != 0:
+        if active & ~leaving & (u32(1) << u32(lane)) != 0:
             w.pc[lane] = after
     w.convert = 2 * block + 1
-    _open_warp_barriers(w)
+    _end(w, active & leaving)
 
 
 @native
-def sync_warp(w: ptr(Warp), site: u32, mask: u32, after: u32) -> void:
-    """``__syncwarp``: the active lanes wait until all members of their mask have arrived."""
-    members = ptr(u32)(w.data) + MEMBERS
-    active = w.mask if w.fast == 0 else u32(FULL)
-    for lane in range(i32(LANES)):
-        bit = u32(1) << u32(lane)
-        if active & bit != 0:
-            w.pc[lane] = after
-        if mask & bit != 0:
-            if members[lane] & bit == 0:
-                access.record_fault(w, BAD_MASK, site, mask)
-                return
-            w.sync_mask[lane] = members[lane]
-    w.syncing = w.syncing | mask
-    _open_warp_barriers(w)
-
-
-@native
-def _open_warp_barriers(w: ptr(Warp)) -> void:
-    """Let lanes go on at whose ``__syncwarp`` all members have arrived or have ended."""
-    if w.syncing == 0:
-        return
-    for lane in range(i32(LANES)):
-        if w.syncing & (u32(1) << u32(lane)) != 0:
-            group = w.sync_mask[lane]
-            if w.syncing & group == group & w.live:
-                w.syncing = w.syncing & ~group
-                watch.warp_synchronised(w, group)
+def _end(w: ptr(Warp), leaving: u32) -> void:
+    """End threads: whoever waits for other lanes of this warp waits no longer for them."""
+    w.live = w.live & ~leaving
+    lanes.open_meetings(w, 0)
+    if leaving != 0 and w.waiting != 0 and w.waiting == w.live:
+        if w.counted == w.waiting:
+            _count_ended(w)
+        else:
+            _count_arrival(w, w.waiting & ~w.counted)
 
 
 # --- fast and masked versions
@@ -281,90 +258,108 @@ def step(w: ptr(Warp)) -> i32:
 
 @native
 def at_barrier(
-    w: ptr(Warp), site: u32, mask: u32, kind: u32, aligned: u32, after: u32, lanes: u32, how: u32
+    w: ptr(Warp),
+    site: u32,
+    mask: u32,
+    kind: u32,
+    aligned: u32,
+    how: u32,
+    predicates: u32,
+    after: u32,
+    block: u32,
 ) -> i32:
-    """Arrive at a named barrier. `kind`: 0 wait, 1 arrive only, 2 wait and reduce.
+    """Let the lanes in `mask` arrive at a named barrier; all active ones then go on at `after`.
 
-    The lanes of a warp may come one after the other, from a loop that some leave later. An aligned
-    barrier counts them when all are there; lanes that go elsewhere instead are a fault.
+    `kind`: 0 wait, 1 arrive only, 2 wait and reduce. The lanes of a warp may come one after the
+    other, from a loop that some leave later. An aligned barrier counts them when all that have not
+    ended are there; lanes that come to another barrier instead are a fault.
 
-    Returns 1 if the warp has to wait.
+    Returns 0 if the active lanes can go on at once, 1 if all of them wait, 2 if some do.
     """
-    c = ptr(Cta)(w.cta)
     active = w.mask if w.fast == 0 else u32(FULL)
     for lane in range(i32(LANES)):
         if active & (u32(1) << u32(lane)) != 0:
             w.pc[lane] = after
+    w.convert = 2 * block + 1
     w.fast_allowed = w.fast_exists
     if mask == 0:
-        return 0
-    if mask != w.live:
-        _leave_first(w, w.live & ~active)
-    there = mask
-    if w.partial != 0:
-        there = mask | w.waiting
-    early = aligned != 0 and there != w.live
-    if (early and (w.fast != 0 or kind == 1)) or (w.partial != 0 and w.fault_site != site):
-        access.record_fault(w, DIVERGENT_BARRIER, site, mask)
         return 0
     leader = ctz(mask)
     number = ptr(u32)(w.data)[leader]
     count = ptr(u32)(w.data)[leader + 64]
+    early = w.waiting & ~w.counted  # lanes that wait for the rest of their warp
+    if early != 0 and w.barrier_site != site:
+        access.record_fault(w, DIVERGENT_BARRIER, site, mask)
+        return 1
+    agreed = number <= 15 and count & 31 == 0
+    if early != 0 and (w.barrier != number or w.barrier_count != count):
+        agreed = False
     for lane in range(i32(LANES)):
         if mask & (u32(1) << u32(lane)) != 0:
             if ptr(u32)(w.data)[lane] != number or ptr(u32)(w.data)[lane + 64] != count:
-                access.record_fault(w, BARRIER_COUNT, site, mask)
-                return 0
-    if number > 15 or count & 31 != 0 or (w.partial != 0 and w.barrier != number):
+                agreed = False
+    if not agreed:
         access.record_fault(w, BARRIER_COUNT, site, mask)
-        return 0
-    if c.arrived[number] != 0 and c.expected[number] != count:
-        access.record_fault(w, BARRIER_COUNT, site, mask)
-        return 0
-    c.expected[number] = count
-    w.fault_site = site
-    if kind == 2:
-        _reduce_at_barrier(c, number, mask, lanes, how)
-        w.barrier_count = how
-    w.waiting = w.waiting | mask if kind != 1 else w.waiting
+        return 1
+    before = w.barrier_lanes if early != 0 else u32(0)
     w.barrier = number
-    w.partial = 1 if early else 0
-    if early:
+    w.barrier_count = count
+    w.barrier_site = site
+    w.barrier_kind = kind
+    w.barrier_how = how
+    w.barrier_lanes = before | (predicates & mask)
+    w.waiting = w.waiting | mask
+    if aligned == 0 or w.waiting == w.live:
+        _count_arrival(w, early | mask)
+    if w.waiting & active == 0:
         return 0
-    arrived = u32(popcount(there))
-    if aligned != 0 or w.waiting == w.live:
-        arrived += 32 - u32(popcount(w.live))
-    c.arrived[number] = c.arrived[number] + arrived
+    return 1 if w.waiting & active == active else 2
+
+
+@native
+def _count_arrival(w: ptr(Warp), mask: u32) -> void:
+    """Count lanes at their barrier."""
+    c = ptr(Cta)(w.cta)
+    number = w.barrier
+    if c.arrived[number] != 0 and c.expected[number] != w.barrier_count:
+        access.record_fault(w, BARRIER_COUNT, w.barrier_site, mask)
+        return
+    c.expected[number] = w.barrier_count
+    if w.barrier_kind == 2:
+        _reduce_at_barrier(c, number, mask, w.barrier_lanes, w.barrier_how)
+    c.arrived[number] = c.arrived[number] + u32(popcount(mask))
+    if w.waiting == w.live:
+        _count_ended(w)
     watch.barrier_arrival(w, number)
-    if kind == 1:
-        return 0
-    return 1 if w.waiting == w.live else 0
-
-
-@native
-def _leave_first(w: ptr(Warp), others: u32) -> void:
-    """Let lanes end that have nothing left to do but to end: a barrier does not wait for them."""
-    exits = ptr(u8)(ptr(Launch)(w.launch).exits)
-    ready = others & ~w.waiting & ~w.syncing
+    if w.barrier_kind == 1:
+        w.waiting = w.waiting & ~mask
+        return
+    w.counted = w.counted | mask
     for lane in range(i32(LANES)):
-        bit = u32(1) << u32(lane)
-        if ready & bit != 0 and exits[w.pc[lane]] != 0:
-            w.live = w.live & ~bit
-    _open_warp_barriers(w)
+        if mask & (u32(1) << u32(lane)) != 0:
+            w.barrier_of[lane] = number
 
 
 @native
-def _reduce_at_barrier(c: ptr(Cta), number: u32, mask: u32, lanes: u32, how: u32) -> void:
+def _count_ended(w: ptr(Warp)) -> void:
+    """Count the lanes of a warp that have ended: a barrier counts whole warps."""
+    c = ptr(Cta)(w.cta)
+    c.arrived[w.barrier] = c.arrived[w.barrier] + 32 - u32(popcount(w.live))
+
+
+@native
+def _reduce_at_barrier(c: ptr(Cta), number: u32, mask: u32, predicates: u32, how: u32) -> void:
     """Add one warp's predicates to a barrier's reduction (0 count, 1 and, 2 or)."""
     first = c.arrived[number] == 0
+    holds = predicates & mask
     if how == 0:
-        c.reduced[number] = (0 if first else c.reduced[number]) + u32(popcount(lanes & mask))
+        c.reduced[number] = (0 if first else c.reduced[number]) + u32(popcount(holds))
     elif how == 1:
-        all_ = u32(1) if lanes & mask == mask else u32(0)
-        c.reduced[number] = all_ if first else c.reduced[number] & all_
+        every = u32(1) if holds == mask else u32(0)
+        c.reduced[number] = every if first else c.reduced[number] & every
     else:
-        any_ = u32(1) if lanes & mask != 0 else u32(0)
-        c.reduced[number] = any_ if first else c.reduced[number] | any_
+        some = u32(1) if holds != 0 else u32(0)
+        c.reduced[number] = some if first else c.reduced[number] | some
 
 
 @native
@@ -390,8 +385,14 @@ def _open_barriers(c: ptr(Cta)) -> i32:
         opened += 1
         for k in range(launch.warps):
             w = _warp_at(c, k)
-            if w.waiting != 0 and w.partial == 0 and w.barrier == number:
-                w.waiting = 0
+            leaving = u32(0)
+            for lane in range(i32(LANES)):
+                if w.barrier_of[lane] == number:
+                    leaving |= u32(1) << u32(lane)
+            leaving = leaving & w.counted
+            if leaving != 0:
+                w.waiting = w.waiting & ~leaving
+                w.counted = w.counted & ~leaving
                 w.barrier_result = c.reduced[number]
                 watch.barrier_departure(w, number)
                 if w.state == AT_BARRIER:
@@ -431,7 +432,7 @@ def _start_warp(c: ptr(Cta), k: u32, first_block: u32) -> void:
     w.fault = 0
     w.poisoned = 0
     w.waiting = 0
-    w.partial = 0
+    w.counted = 0
     w.syncing = 0
     w.prefer = 0
     w.resume = 0
@@ -501,10 +502,7 @@ def _run_warp(c: ptr(Cta), w: ptr(Warp)) -> i32:
         c.spins = c.spins + 1
         w.yields = w.yields + 1
         w.prefer = w.pc[ctz(w.mask)] + 1 if w.fast == 0 and w.mask != 0 else 0
-        if w.syncing != 0 and w.mask == 0:
-            c.fault = DEADLOCK
-            c.fault_warp = w.index
-            return FAULT
+        lanes.open_meetings(w, 1)
         if c.spins > launch.patience:
             w.fault = ENDLESS
             c.fault = ENDLESS

@@ -157,6 +157,8 @@ def some_wait(out):
     if t < 40:
         cuda.syncthreads()
     out[t] = t
+    cuda.syncthreads()
+    out[0] = out[1]
 
 
 def test_a_barrier_that_some_pass_by():

@@ -1,12 +1,14 @@
 """Branches, barriers, the end of a thread, calls of the runtime."""
 
 from .. import records
-from ..cfg import target_of
+from ..cfg import names_all_lanes, target_of
 from ..emit import Val
+from ..lanes import SYNC
 from ..lowering import Lowering, SiteInfo
 from ..ptx import Instruction, Sym
 from ..records import LANES
 from ..table import opcode
+from .warp import meet
 
 
 @opcode("bra", "[.uni]", operands=1)
@@ -145,21 +147,21 @@ def barrier(e: Lowering, i: Instruction) -> None:
     after = e.block.index + 1
     code = e.runtime(
         "i32", "at_barrier", f"i32 {site}", f"i32 {mask}", f"i32 {kind}", f"i32 {int(aligned)}",
-        f"i32 {after}", f"i32 {lanes}", f"i32 {operation}",
+        f"i32 {operation}", f"i32 {lanes}", f"i32 {after}", f"i32 {e.block.index}",
     )  # fmt: skip
     e.check_fault()
-    if e.fast:
-        e.store_field("resume", str(after))
-    waits = e.fresh(f"icmp ne i32 {code}, 0")
-    wait, go = e.new_label("wait"), e.new_label("go")
-    e.emit(f"br i1 {waits}, label %{wait}, label %{go}")
+    if not e.fast:
+        e.emit("br label %dispatch")
+        return None
+    e.store_field("resume", str(after))
+    wait, part, go = (e.new_label(name) for name in ("wait", "part", "go"))
+    e.emit(f"switch i32 {code}, label %{part} [ i32 0, label %{go} i32 1, label %{wait} ]")
     e.label(wait)
     e.emit(f"ret i32 {records.AT_BARRIER}")
+    e.label(part)
+    e.emit(f"ret i32 {records.TO_MASKED}")
     e.label(go)
-    if e.fast:
-        e.edge(after)
-    else:
-        e.emit("br label %dispatch")
+    e.edge(after)
     return None
 
 
@@ -177,19 +179,11 @@ def barrier_result(e: Lowering, i: Instruction) -> None:
 def _warp_barrier(e: Lowering, i: Instruction) -> None:
     """``bar.warp.sync membermask``: lanes of one warp wait for each other."""
     members = e.source(i.operands[0], "b32")
-    site, mask = e.make_site(SiteInfo()), e.active()
-    e.commit()
-    after = e.block.index + 1
-    if e.fast and members.kind == "u" and members.text == "-1" and i.guard is None:
-        e.edge(after)
-        return
-    e.put(7, members)
-    e.runtime("void", "sync_warp", f"i32 {site}", f"i32 {mask}", f"i32 {after}")
-    e.check_fault()
-    if e.fast:
-        e.edge(after)
+    if e.fast and names_all_lanes(i):
+        e.commit()
+        e.edge(e.block.index + 1)
     else:
-        e.emit("br label %dispatch")
+        meet(e, members, SYNC)
 
 
 @opcode("call", "[.uni]", operands=3)

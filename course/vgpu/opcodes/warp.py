@@ -1,83 +1,128 @@
-"""Instructions in which the lanes of a warp talk to each other."""
+"""Instructions in which the lanes of a warp talk to each other.
 
+Each has two halves: here lanes leave their operands and wait for all members of their mask; ``met``
+takes the result. A warp that is whole anyway has its result at once.
+"""
+
+from collections.abc import Callable
+
+from .. import records
+from ..cfg import names_all_lanes
 from ..emit import Val
+from ..lanes import ELECT, MATCH, REDUCE, SHUFFLE, VOTE
 from ..lowering import Lowering, SiteInfo
-from ..ptx import Instruction, Pair
+from ..ptx import Instruction, Operand, Pair
 from ..table import opcode
 
-_SHUFFLE = {"idx": 0, "up": 1, "down": 2, "bfly": 3}
 
+def meet(e: Lowering, members: Val, op: int, votes: str = "0") -> None:
+    """Let the active lanes wait for their `members` (see lanes.meet), and end the block.
 
-def _member_mask(e: Lowering, i: Instruction, operand: int) -> tuple[int, str, bool]:
-    """Check the mask operand of a ``.sync`` instruction.
-
-    Returns the site, the active lanes, and whether all 32 lanes are known to be members. Lanes with
-    different masks may run one instruction together: each group is a world of its own.
+    Their other operands have been deposited; `votes` is a mask of lanes.
     """
-    members = e.source(i.operands[operand], "b32")
-    site, mask = e.make_site(SiteInfo()), e.active()
-    if e.fast and members.kind == "u" and members.text == "-1" and i.guard is None:
-        return site, mask, True
-    e.put(7, members)
-    e.runtime("void", "check_members", f"i32 {site}", f"i32 {mask}")
+    site, mask, poison = e.make_site(SiteInfo()), e.active(), e.poison or "0"
+    e.deposit("sync_mask", members)
+    e.commit()
+    after = e.block.index + 1
+    code = e.runtime(
+        "i32", "meet", f"i32 {site}", f"i32 {mask}", f"i32 {op}", f"i32 {votes}", f"i32 {poison}",
+        f"i32 {after}", f"i32 {e.block.index}",
+    )  # fmt: skip
     e.check_fault()
-    return site, mask, False
+    go, wait = e.new_label("go"), e.new_label("wait")
+    e.emit(f"br i1 {e.fresh(f'icmp ne i32 {code}, 0')}, label %{go}, label %{wait}")
+    e.label(wait)
+    e.emit(f"ret i32 {records.TO_MASKED}" if e.fast else "br label %dispatch")
+    e.label(go)
+    e.edge(after)
+
+
+def _operation(
+    e: Lowering, i: Instruction, op: int, operands: dict[int, Val], votes: str = "0"
+) -> None:
+    """Lower a warp operation whose last operand is the mask of members.
+
+    `operands` go to components of Warp.met.
+    """
+    members = e.source(i.operands[-1], "b32")
+    for component, value in operands.items():
+        e.deposit("met", value, component)
+    if not (e.fast and names_all_lanes(i)):
+        meet(e, members, op, votes)
+        return
+    if votes != "0":
+        e.store_field("met_votes", votes)
+    e.runtime("void", "perform_all", f"i32 {e.make_site(SiteInfo())}", f"i32 {op}")
+    _write(e, i.operands[0], lambda: Val("v", "i32", _result(e)), lambda: _truth(e))
+    _go_on(e)
+
+
+def _go_on(e: Lowering) -> None:
+    e.commit()
+    e.edge(e.block.index + 1)
+
+
+def _result(e: Lowering) -> str:
+    return e.fresh(f"load <{records.LANES} x i32>, ptr {e.field_address('met_result')}, align 4")
+
+
+def _truth(e: Lowering) -> Val:
+    return Val("v", "pred", e.load_field("met_truth"))
+
+
+def _write(
+    e: Lowering, operand: Operand, value: Callable[[], Val], truth: Callable[[], Val]
+) -> None:
+    """Write a destination ``d``, ``p`` or ``d|p``."""
+    parts = (operand.first, operand.second) if isinstance(operand, Pair) else (operand,)
+    for part in parts:
+        if part is not None:
+            e.write(part, truth() if part.width == 1 else value())
+
+
+@opcode("met", "[.whole]", operands=1)
+def take_result(e: Lowering, i: Instruction) -> None:
+    """Take what an operation gave each lane."""
+    if e.fast and i.mods:
+        return  # it has been taken
+    if not e.fast:
+        e.poison = e.load_field("spoiled")
+    _write(e, i.operands[0], lambda: Val("v", "i32", _result(e)), lambda: _truth(e))
+
+
+_SHUFFLE = {"idx": 0, "up": 1, "down": 2, "bfly": 3}
 
 
 @opcode("shfl", ".sync.(up|down|bfly|idx).b32", operands=5)
 def shuffle(e: Lowering, i: Instruction) -> None:
     """``shfl.sync.mode.b32 d{|p}, a, b, c, membermask``."""
-    e.need(i.mods[0] == "sync", "shfl without .sync (removed after sm_70)")
     mode = next(m for m in i.mods if m in _SHUFFLE)
-    value, b, c = (e.source(o, "b32") for o in i.operands[1:4])
-    destination = i.operands[0]
-    targets = (
-        (destination.first, destination.second)
-        if isinstance(destination, Pair)
-        else (destination, None)
-    )
-    site, mask, everybody = _member_mask(e, i, 4)
-    if everybody:
-        e.runtime("void", "members_are_all")
-    if e.fast and value.kind == "u":
-        # all lanes hold the same: whatever is read, it is that
-        value = Val("v", value.type, e.vector(value))
-    for component, operand in enumerate((value, b, c)):
-        e.put(component, operand)
-    poison = value.poison or "0"
-    e.runtime(
-        "i32", "shuffle", f"i32 {site}", f"i32 {mask}", f"i32 {_SHUFFLE[mode]}", f"i32 {poison}"
-    )
-    e.poison = None
-    result = e.get(3, "i32")
-    if not e.fast:
-        result = result._replace(poison=e.load_field("poison"))
-    elif not everybody:
-        e.give_up_unless(e.fresh(f"icmp eq i32 {e.load_field('poison')}, 0"))
-    e.write(targets[0], result)
-    if targets[1] is not None:
-        e.poison = None
-        e.write(targets[1], Val("v", "pred", e.load_field("predicate")))
+    b, c = (e.source(o, "b32") for o in i.operands[2:4])
+    e.poison = None  # of the operands only the value may be undefined
+    value = e.source(i.operands[1], "b32")
+    _operation(e, i, SHUFFLE + _SHUFFLE[mode], {0: value, 1: b, 2: c})
+
+
+_VOTE = {"any": 0, "all": 1, "uni": 2, "ballot": 3}
 
 
 @opcode("vote", ".sync.(all|any|uni).pred", ".sync.ballot.b32", operands=3)
 def vote(e: Lowering, i: Instruction) -> None:
     """``vote.sync.{all,any,uni}.pred p, a, m`` and ``vote.sync.ballot.b32 d, a, m``."""
-    e.need(i.mods[0] == "sync", "vote without .sync (removed after sm_70)")
-    predicate = e.source(i.operands[1], "pred")
-    _, mask, everybody = _member_mask(e, i, 2)
     mode = i.mods[1]
-    if everybody:
-        e.write(i.operands[0], _vote_of_all(e, mode, e.mask(predicate)))
+    votes = e.mask(e.source(i.operands[1], "pred"))
+    if not (e.fast and names_all_lanes(i)):
+        _operation(e, i, VOTE + _VOTE[mode], {}, votes)
         return
-    e.runtime("void", "vote_lanes", f"i32 {mask}", f"i32 {e.mask(predicate)}", f"i32 {_VOTE[mode]}")
+    result = _vote_of_all(e, mode, votes)
+    # the masked version may have to take the result after all
     if mode == "ballot":
-        e.write(i.operands[0], e.get(3, "i32"))
+        e.deposit("met_result", result)
     else:
-        e.write(i.operands[0], Val("v", "pred", e.load_field("predicate")))
-
-
-_VOTE = {"any": 0, "all": 1, "uni": 2, "ballot": 3}
+        e.store_field("met_truth", e.mask(result))
+    e.store_field("spoiled", "0")
+    e.write(i.operands[0], result)
+    _go_on(e)
 
 
 def _vote_of_all(e: Lowering, mode: str, lanes: str) -> Val:
@@ -94,19 +139,8 @@ def _vote_of_all(e: Lowering, mode: str, lanes: str) -> Val:
 @opcode("match", ".(any|all).sync.(b32|b64)", operands=3)
 def match(e: Lowering, i: Instruction) -> None:
     """``match.{any,all}.sync.type d{|p}, a, m``: which lanes hold the same value."""
-    kind = i.mods[-1]
-    value = e.source(i.operands[1], kind)
-    _, mask, everybody = _member_mask(e, i, 2)
-    if everybody:
-        e.runtime("void", "members_are_all")
-    e.put(0, e.widen_plain(value, "i64"))
-    every = int("all" in i.mods)
-    e.runtime("void", "match_values", f"i32 {mask}", f"i32 {every}")
-    destination = i.operands[0]
-    first = destination.first if isinstance(destination, Pair) else destination
-    e.write(first, e.get(3, "i32"))
-    if isinstance(destination, Pair):
-        e.write(destination.second, Val("v", "pred", e.load_field("predicate")))
+    value = e.widen_plain(e.source(i.operands[1], i.mods[-1]), "i64")
+    _operation(e, i, MATCH + int("all" in i.mods), {3: value})
 
 
 _REDUX = {"add": 0, "min": 1, "max": 2, "and": 3, "or": 4, "xor": 5}
@@ -115,18 +149,10 @@ _REDUX = {"add": 0, "min": 1, "max": 2, "and": 3, "or": 4, "xor": 5}
 @opcode("redux", ".sync.(add|min|max).(u32|s32)", ".sync.(and|or|xor).b32", operands=3)
 def reduce(e: Lowering, i: Instruction) -> None:
     """``redux.sync.op.type d, a, m``: one result for all members."""
-    kind = i.mods[-1]
-    e.need(kind in ("u32", "s32", "b32"), "floating-point redux (it needs sm_100a)")
     name = next(m for m in i.mods if m in _REDUX)
     value = e.source(i.operands[1], "b32")
-    _, mask, everybody = _member_mask(e, i, 2)
-    if everybody:
-        e.runtime("void", "members_are_all")
-    e.put(0, value)
-    e.runtime(
-        "void", "reduce_lanes", f"i32 {mask}", f"i32 {_REDUX[name]}", f"i32 {int(kind == 's32')}"
-    )
-    e.write(i.operands[0], e.get(3, "i32"))
+    signed = name in ("min", "max") and i.mods[-1] == "s32"
+    _operation(e, i, REDUCE + _REDUX[name] + 8 * signed, {0: value})
 
 
 @opcode("activemask", ".b32", operands=1)
@@ -138,10 +164,4 @@ def active_mask(e: Lowering, i: Instruction) -> None:
 @opcode("elect", ".sync", operands=2)
 def elect(e: Lowering, i: Instruction) -> None:
     """``elect.sync d|p, membermask``: the lowest member is the leader."""
-    _, mask, everybody = _member_mask(e, i, 1)
-    if everybody:
-        e.runtime("void", "members_are_all")
-    e.runtime("void", "elect_leader", f"i32 {mask}")
-    destination = i.operands[0]
-    e.write(destination.first, e.get(3, "i32"))
-    e.write(destination.second, Val("v", "pred", e.load_field("predicate")))
+    _operation(e, i, ELECT, {})
