@@ -198,9 +198,14 @@ def _gather_words(w: ptr(Warp), s: ptr(Site)) -> u32:
 
 @native
 def mem_load(w: ptr(Warp), site: u32, mask: u32) -> u32:
-    """Load for the lanes in `mask`. Returns the lanes that read something undefined."""
+    """Load for the lanes in `mask`. Returns the lanes that read something undefined.
+
+    Which bytes those are goes to Warp.poison, byte by byte.
+    """
     launch = ptr(Launch)(w.launch)
     s = ptr(Site)(launch.sites) + site
+    for byte in range(s.size * s.count):
+        w.poison[byte] = 0
     if mask == FULL and w.flags == 0 and s.size == 4 and s.count == 1 and s.space <= SHARED:
         if _gather_words(w, s) != 0:
             return 0
@@ -212,7 +217,6 @@ def mem_load(w: ptr(Warp), site: u32, mask: u32) -> u32:
         watch.access(w, s, site, mask)
     total = u32(0)
     for component in range(s.count):
-        poison = u32(0)
         rest = mask
         target = u64(w.data) + u64(component * COMPONENT)
         step = u64(component * s.size)
@@ -221,14 +225,47 @@ def mem_load(w: ptr(Warp), site: u32, mask: u32) -> u32:
             rest = rest & (rest - 1)
             _copy(w.host[lane] + step, target + u64(lane * s.size), s.size)
             if defined(w.shade[lane] + step, s.size) == 0:
-                poison |= u32(1) << lane
+                total |= u32(1) << lane
                 w.origin_site[lane] = site
                 w.origin_address[lane] = w.address[lane] + step
-        w.poison[component] = poison
-        total |= poison
+                for k in range(s.size):
+                    if ptr(u8)(w.shade[lane] + step)[k] & DEFINED == 0:
+                        byte = component * s.size + k
+                        w.poison[byte] = w.poison[byte] | (u32(1) << lane)
     if total != 0:
         w.poisoned = 1
     return total
+
+
+@native
+def _undefined_in_global(w: ptr(Warp), s: ptr(Site), mask: u32) -> u32:
+    """Return the lanes that store undefined values to global memory.
+
+    Undefined bytes behind others of a number, or whole numbers beside others, may be padding; so
+    may vectors of bytes, as which compilers copy it.
+    """
+    if s.size == 1 and s.count > 1:
+        return 0
+    lanes = u32(0)
+    nothing = mask
+    for component in range(s.count):
+        first = w.poison[component * s.size]
+        whole = first
+        for k in range(s.size):
+            whole &= w.poison[component * s.size + k]
+        lanes |= first & ~whole & mask
+        nothing &= whole
+    lanes |= nothing
+    if s.space == GLOBAL or lanes == 0:
+        return lanes
+    found = u32(0)
+    if s.space == GENERIC:
+        while lanes != 0:
+            lane = ctz(lanes)
+            lanes = lanes & (lanes - 1)
+            if w.address[lane] >= GLOBAL_BASE:
+                found |= u32(1) << lane
+    return found
 
 
 @native
@@ -243,13 +280,10 @@ def mem_store(w: ptr(Warp), site: u32, mask: u32) -> void:
     if w.flags != 0:
         watch.access(w, s, site, mask)
     constant = u32(0)
-    if s.space == GLOBAL:
-        undefined_lanes = u32(0)
-        for component in range(s.count):
-            undefined_lanes |= w.poison[component] & mask
-        if undefined_lanes != 0:
-            record_fault(w, UNDEFINED, site, undefined_lanes)
-            return
+    undefined = _undefined_in_global(w, s, mask)
+    if undefined != 0:
+        record_fault(w, UNDEFINED, site, undefined)
+        return
     for component in range(s.count):
         rest = mask
         source = u64(w.data) + u64(component * COMPONENT)
@@ -259,14 +293,13 @@ def mem_store(w: ptr(Warp), site: u32, mask: u32) -> void:
             rest = rest & (rest - 1)
             bit = u32(1) << lane
             shade = ptr(u8)(w.shade[lane] + step)
-            undefined = w.poison[component] & bit
             if shade[0] & READ_ONLY != 0:
                 constant |= bit
                 continue
             _copy(source + u64(lane * s.size), w.host[lane] + step, s.size)
-            mark = u8(ALLOCATED) if undefined != 0 else u8(WHOLE)
             for k in range(s.size):
-                shade[k] = mark | (shade[k] & TOUCHED)
+                unknown = w.poison[component * s.size + k] & bit
+                shade[k] = (u8(ALLOCATED) if unknown != 0 else u8(WHOLE)) | (shade[k] & TOUCHED)
     if constant != 0:
         record_fault(w, WRITES_CONSTANT, site, constant)
 

@@ -17,6 +17,7 @@ from .native import (
     u16,
     u32,
     u64,
+    void,
 )
 from .records import (
     COMPONENT,
@@ -153,17 +154,16 @@ def _exchange(place: u64, size: u32, expected: u64, new: u64) -> u64:
 
 
 @native
-def mem_atomic(w: ptr(Warp), site: u32, mask: u32) -> u32:
-    """One atomic a lane, lanes in order; old values go to component 2. Returns undefined lanes."""
+def mem_atomic(w: ptr(Warp), site: u32, mask: u32) -> void:
+    """One atomic a lane, lanes in order; old values go to component 2."""
     launch = ptr(Launch)(w.launch)
     s = ptr(Site)(launch.sites) + site
     if mask == 0:
-        return 0
+        return
     if access.locate(w, s, site, mask) == 0:
-        return 0
+        return
     if w.flags != 0:
         watch.access(w, s, site, mask)
-    poison = u32(0)
     rest = mask
     data = u64(w.data)
     while rest != 0:
@@ -173,12 +173,12 @@ def mem_atomic(w: ptr(Warp), site: u32, mask: u32) -> u32:
         step = u64(lane * s.size)
         if ptr(u8)(w.shade[lane])[0] & READ_ONLY != 0:
             access.record_fault(w, WRITES_CONSTANT, site, u32(1) << lane)
-            return 0
+            return
         if access.defined(w.shade[lane], s.size) == 0 and s.op != 6:
             w.origin_site[lane] = site
             w.origin_address[lane] = w.address[lane]
             access.record_fault(w, UNDEFINED, site, u32(1) << lane)
-            return 0
+            return
         b = _read(data + step, s.size)
         c = _read(data + COMPONENT + step, s.size)
         old = _read(place, s.size)
@@ -201,4 +201,3 @@ def mem_atomic(w: ptr(Warp), site: u32, mask: u32) -> u32:
             ptr(u64)(target)[0] = old
         else:
             ptr(u16)(target)[0] = u16(old)
-    return poison

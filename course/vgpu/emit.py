@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from .ptx import Imm, Reg
 from .records import LANES
+from .undefined import Poison, cut, extended, ones, united
 
 BITS = {
     "i1": 1,
@@ -37,15 +38,15 @@ class Val(NamedTuple):
 
     `kind` is "u" (uniform), "a" (affine) or "v" (varying); `type` an LLVM scalar type or "pred".
     `text` is a scalar for "u" and "a" (its value in lane 0), a vector for "v", and an i32 lane mask
-    for a varying predicate. `poison` is an i32 mask of lanes whose value came from memory that
-    nobody wrote, or None.
+    for a varying predicate. `poison` says what of it came from memory that nobody wrote; None if
+    that is what an instruction's operands say together.
     """
 
     kind: str
     type: str
     text: str
     stride: int = 0
-    poison: str | None = None
+    poison: Poison | None = None
 
     @property
     def constant(self) -> int | None:
@@ -135,6 +136,19 @@ class Text:
             self.splats[key] = self.fresh(f"bitcast i32 {mask} to <{LANES} x i1>")
         return self.splats[key]
 
+    def lanes(self, poison: Poison | None) -> str:
+        """Return the lanes in which any bit is undefined, as an i32 lane mask."""
+        masks = dict.fromkeys(mask for mask, _ in poison or ())
+        result = "0"
+        for mask in masks:
+            key = f"or {result} {mask}"
+            if result == "0":
+                self.splats[key] = mask
+            elif key not in self.splats:
+                self.splats[key] = self.fresh(f"or i32 {result}, {mask}")
+            result = self.splats[key]
+        return result
+
     # --- operations
 
     def map(self, template: str, *values: Val, out: str) -> Val:
@@ -184,8 +198,7 @@ class Text:
         """Return `a` where `condition` holds and `b` elsewhere, with poison chosen likewise."""
         poison = None
         if a.poison or b.poison:
-            where = self.mask(condition)
-            poison = self.merge_masks(where, a.poison or "0", b.poison or "0")
+            poison = self.chosen_poison(self.mask(condition), a.poison, b.poison)
         if a.type == "pred":
             return self.select_predicate(condition, a, b, poison)
         if condition.kind == "u":
@@ -202,7 +215,15 @@ class Text:
         )
         return Val("v", a.type, text, poison=poison)
 
-    def select_predicate(self, condition: Val, a: Val, b: Val, poison: str | None) -> Val:
+    def chosen_poison(self, where: str, a: Poison | None, b: Poison | None) -> Poison:
+        """Return `a` in the lanes `where`, and `b` elsewhere."""
+        others = self.fresh(f"xor i32 {where}, -1") if b else ""
+        kept = [(where, pair) for pair in a or ()] + [(others, pair) for pair in b or ()]
+        return united(
+            ((self.fresh(f"and i32 {lanes}, {mask}"), bits),) for lanes, (mask, bits) in kept
+        )
+
+    def select_predicate(self, condition: Val, a: Val, b: Val, poison: Poison | None) -> Val:
         """Return predicate `a` where `condition` holds and `b` elsewhere."""
         if condition.kind == a.kind == b.kind == "u":
             text = self.fresh(f"select i1 {condition.text}, i1 {a.text}, i1 {b.text}")
@@ -275,8 +296,9 @@ class Text:
             return value._replace(type=kind, text=str(_wrap(constant, BITS[kind])))
         if value.kind == "a":
             text = self.fresh(f"trunc {value.type} {value.text} to {kind}")
-            return self.affine(kind, text, value.stride)._replace(poison=value.poison)
-        return self.map("trunc {T} {0} to {O}", value, out=kind)
+            return self.affine(kind, text, value.stride)
+        poison = None if value.poison is None else cut(value.poison, ones(BITS[kind]))
+        return self.map("trunc {T} {0} to {O}", value, out=kind)._replace(poison=poison)
 
     def widen(self, value: Val, kind: str, signed: bool) -> Val:
         """Return `value`, extended to integer type `kind`. Affine values must not wrap: see Lowering."""
@@ -289,8 +311,11 @@ class Text:
             return value._replace(type=kind, text=str(_wrap(plain, BITS[kind])))
         name = "sext" if signed else "zext"
         if value.kind == "a":
-            value = Val("v", value.type, self.vector(value), poison=value.poison)
-        return self.map(name + " {T} {0} to {O}", value, out=kind)
+            value = Val("v", value.type, self.vector(value))
+        poison = value.poison
+        if poison and signed:
+            poison = extended(poison, BITS[value.type], BITS[kind])
+        return self.map(name + " {T} {0} to {O}", value, out=kind)._replace(poison=poison)
 
 
 def _wrap(value: int, bits: int) -> int:

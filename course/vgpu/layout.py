@@ -31,7 +31,7 @@ class Layout:
     ----------
     slots, scalars, poisons : dict
         Byte offsets in a warp's record: a register's 32 values, its base where it is uniform or
-        affine, and the mask of lanes in which it is undefined.
+        affine, and the masks of lanes in which it, or each byte of it, is undefined.
     shared, local : dict
         Byte offsets of variables in their state space.
     symbols : dict
@@ -82,7 +82,7 @@ class Layout:
         for register in self.slots:
             self.scalars[register] = offset
             self.poisons[register] = offset + 16
-            offset += 32
+            offset += 16 + max(16, register.width // 8 * 4)
         self.record_bytes = -(-offset // 64) * 64
 
     def site(self, key: object, info: SiteInfo) -> int:

@@ -8,6 +8,7 @@ from .operands import Operands
 from .ptx import Reg
 from .records import LANES, Warp
 from .table import TABLE
+from .undefined import Poison, by_byte
 
 __all__ = ["Layout", "Lowering", "SiteInfo"]
 
@@ -83,7 +84,7 @@ class Lowering(Operands):
             self.mask_text = self.load_field("mask")
             self.count_block()
         for item in block.instructions:
-            self.item, self.poison = item, None
+            self.item, self.poison = item, ()
             if item.opcode not in TABLE:
                 raise self.unsupported("this opcode")
             entry = TABLE[item.opcode]
@@ -136,7 +137,7 @@ class Lowering(Operands):
         back = self.fresh(f"trunc {kind} {last} to {value.type}")
         again = self.fresh(f"{name} {value.type} {back} to {kind}")
         self.give_up_unless(self.fresh(f"icmp eq {kind} {again}, {last}"))
-        return Val("a", kind, base, value.stride, value.poison)
+        return Val("a", kind, base, value.stride)
 
     def check_fault(self) -> None:
         """Leave the kernel if the runtime call before this one recorded a fault."""
@@ -151,7 +152,9 @@ class Lowering(Operands):
         if self.fast or not value.poison:
             return
         site, mask = self.make_site(SiteInfo()), mask or self.active()
-        self.runtime("void", "use_poison", f"i32 {site}", f"i32 {mask}", f"i32 {value.poison}")
+        self.runtime(
+            "void", "use_poison", f"i32 {site}", f"i32 {mask}", f"i32 {self.lanes(value.poison)}"
+        )
         self.check_fault()
 
     def make_site(self, info: SiteInfo) -> int:
@@ -177,6 +180,19 @@ class Lowering(Operands):
         """Store a vector operand into Warp.data for a runtime call."""
         place = self.field_address("data", records.COMPONENT * component)
         self.emit(f"store <{LANES} x {value.type}> {self.vector(value)}, ptr {place}, align 8")
+
+    def put_poison(self, poisons: list[Poison | None], size: int) -> None:
+        """Store, for each byte of vector operands of `size` bytes, the lanes that leave it undefined."""
+        total = size * len(poisons)
+        if not any(poisons):
+            place = self.field_address("poison")
+            self.emit(f"store <{total} x i32> zeroinitializer, ptr {place}, align 4")
+            return
+        bytes_ = [part for poison in poisons for part in by_byte(poison or (), 8 * size)]
+        for n, part in enumerate(bytes_):
+            # a byte of which some bits are known counts as known, so that bit-fields can be filled
+            known = tuple((mask, bits) for mask, bits in part if bits.bit_count() == 8)
+            self.store_field("poison", self.lanes(known), extra=4 * n)
 
     def get(self, component: int, kind: str) -> Val:
         """Load a vector result of a runtime call from Warp.data."""
@@ -220,11 +236,14 @@ class Lowering(Operands):
                 f"select <{LANES} x i1> {lanes}, {shape} {self.vector(value)}, {shape} {old}"
             )
             self.emit(f"store {shape} {new}, ptr {place}, align 32")
-        if self.assume(register):
-            place = self.at(self.layout.poisons[register])
-            old = self.fresh(f"load i32, ptr {place}")
-            new = self.merge_masks(self.mask_text, value.poison or "0", old)
-            self.emit(f"store i32 {new}, ptr {place}")
+        parts = self.assume(register)
+        whole = value.poison or ()
+        for n, part in enumerate([whole] if parts < 2 else by_byte(whole, register.width)[:parts]):
+            if parts:
+                place = self.at(self.layout.poisons[register] + 4 * n)
+                old = self.fresh(f"load i32, ptr {place}")
+                new = self.merge_masks(self.mask_text, self.lanes(part), old)
+                self.emit(f"store i32 {new}, ptr {place}")
 
     def commit_fast(self, register: Reg, value: Val) -> None:
         """Store a register in the form that all of its writes have in common."""

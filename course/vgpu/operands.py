@@ -8,6 +8,7 @@ from .emit import BITS, FLOAT_OF, Text, Val, immediate, literal, register_type
 from .layout import Layout
 from .ptx import WIDTH, Imm, Instruction, Not, Operand, Param, Reg, Special, Sym, Vec
 from .records import LANES, Cta, Launch, Warp
+from .undefined import Poison, by_byte, moved, ones, united
 
 #: Form and stride of a register's value; a register that nobody has written is uniform.
 Form = tuple[str, int]
@@ -30,10 +31,11 @@ class Operands(Text):
     ----------
     kinds : dict
         Fast version: the form of each register, over all of its writes.
-    poisonous : set
-        Masked version: registers that may hold undefined values.
-    poison : str or None
-        The lanes in which an operand read by the current instruction is undefined.
+    poisonous : dict
+        Masked version: registers that may hold undefined values, and how many masks of lanes tell
+        which: one, or one for each byte.
+    poison : Poison
+        What is undefined of the operands that the current instruction has read.
     """
 
     def __init__(self, layout: Layout, fast: bool, tid_is_affine: bool, library: str) -> None:
@@ -41,7 +43,7 @@ class Operands(Text):
         self.layout, self.graph, self.fast = layout, layout.graph, fast
         self.tid_is_affine, self.library = tid_is_affine, library
         self.kinds: dict[Reg, Form] = {}
-        self.poisonous: set[Reg] = set()
+        self.poisonous: dict[Reg, int] = {}
         self.hoisted: dict[str, list[str]] = {}
         self.start_block(self.graph.blocks[0])
 
@@ -50,15 +52,15 @@ class Operands(Text):
         self.block, self.item = block, Instruction("", (), ())
         self.values: dict[Reg, Val] = {}
         self.written: set[Reg] = set()
-        self.assumed: set[tuple[Reg, Form | bool]] = set()
-        self.poison: str | None = None
+        self.assumed: set[tuple[Reg, Form | int]] = set()
+        self.poison: Poison = ()
         self.start_piece(f"b{block.index}.")
 
-    def form(self, register: Reg) -> Form | bool:
+    def form(self, register: Reg) -> Form | int:
         """Return what the text of a block may depend on: a register's form, or its poison."""
-        return self.kinds.get(register, UNIFORM) if self.fast else register in self.poisonous
+        return self.kinds.get(register, UNIFORM) if self.fast else self.poisonous.get(register, 0)
 
-    def assume(self, register: Reg) -> Form | bool:
+    def assume(self, register: Reg) -> Form | int:
         """Return `form(register)`; should it change, the block is lowered again."""
         form = self.form(register)
         self.assumed.add((register, form))
@@ -137,11 +139,8 @@ class Operands(Text):
         value = self.values.get(register)
         if value is None:
             value = self.values[register] = self.load_register(register)
-        if value.poison and self.poison != value.poison:
-            if self.poison is None:
-                self.poison = value.poison
-            else:
-                self.poison = self.fresh(f"or i32 {self.poison}, {value.poison}")
+        if value.poison:
+            self.poison = united((self.poison, value.poison))
         return value
 
     def load_register(self, register: Reg) -> Val:
@@ -160,10 +159,16 @@ class Operands(Text):
         shape = "i32" if kind == "pred" else f"<{LANES} x {kind}>"
         align = 4 if kind == "pred" else 32
         text = self.fresh(f"load {shape}, ptr {place}, align {align}")
-        poison = None
-        if not self.fast and known:
-            poison = self.fresh(f"load i32, ptr {self.at(self.layout.poisons[register])}")
+        poison = None if self.fast else self.load_poison(register, known)
         return Val("v", kind, text, poison=poison)
+
+    def load_poison(self, register: Reg, parts: int) -> Poison:
+        """Load what is undefined of a register: nothing, all or none of it, or byte by byte."""
+        start = self.layout.poisons[register]
+        masks = [self.fresh(f"load i32, ptr {self.at(start + 4 * n)}") for n in range(parts)]
+        if parts == 1:
+            return ((masks[0], ones(register.width)),)
+        return tuple((mask, 255 << 8 * n) for n, mask in enumerate(masks))
 
     def source(self, operand: Operand, kind: str, wider: bool = False) -> Val:
         """Return `operand` as a value of PTX type `kind`.
@@ -223,7 +228,9 @@ class Operands(Text):
             wide, place = self.widen_plain(part, total), literal(total, width * index)
             shifted = self.map("shl {T} {0}, {1}", wide, place, out=total)
             result = self.map("or {T} {0}, {1}", result, shifted, out=total)
-        return result
+        return result._replace(
+            poison=united(moved(part.poison, width * n) for n, part in enumerate(parts))
+        )
 
     def widen_plain(self, value: Val, kind: str) -> Val:
         """Zero-extend, giving up an affine form."""
@@ -265,10 +272,8 @@ class Operands(Text):
         self.need(fits, f"a {operand.width}-bit register for a result of {width} bits")
         if value.type != kind:
             value = self.widen(self.retype(value, f"i{width}"), kind, sign)
-        poison = None
-        if not self.fast:
-            poison = self.poison if value.poison is None else value.poison
-        value = value._replace(poison=poison)
+        width = operand.width
+        value = value._replace(poison=None if self.fast else self.result_poison(value, width))
         if self.item.guard is not None:
             old = self.values.get(operand) or self.load_register(operand)
             value = self.select(self.guard(), value, old)
@@ -282,7 +287,19 @@ class Operands(Text):
             known, new = self.kinds.get(operand), (value.kind, value.stride)
             self.kinds[operand] = new if known in (None, new) else VARYING
         elif value.poison:
-            self.poisonous.add(operand)
+            whole = all(bits == ones(width) for _, bits in value.poison)
+            parts = 1 if whole else -(-width // 8)
+            self.poisonous[operand] = max(parts, self.poisonous.get(operand, 0))
+
+    def result_poison(self, value: Val, width: int) -> Poison:
+        """Return what is undefined of a result: all of it, unless `value` itself says otherwise."""
+        poison = value.poison
+        if poison is None:
+            return ((self.lanes(self.poison), ones(width)),) if self.poison else ()
+        if len(poison) > 8:
+            parts = enumerate(by_byte(poison, width))
+            poison = tuple((self.lanes(part), 255 << 8 * n) for n, part in parts if part)
+        return poison
 
     def guard(self) -> Val:
         """Return the guard predicate of the instruction, negation applied."""

@@ -271,7 +271,7 @@ class Warp(Struct):
     tid: Array(u32, 96)  # x of all lanes, then y, then z
     origin_site: Array(u32, 32)  # where a lane last loaded something undefined
     origin_address: Array(u64, 32)
-    poison: Array(u32, 8)
+    poison: Array(u32, 32)  # lanes in which each byte of an operand is undefined
     address: Array(u64, 32)
     host: Array(u64, 32)
     shade: Array(u64, 32)

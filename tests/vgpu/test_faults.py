@@ -352,3 +352,147 @@ def test_a_shuffle_across_groups_is_undefined_in_the_fast_version_too(fast):
     np.testing.assert_array_equal(out, np.arange(32) ^ 8)
     error = launch(source, 1, 32, out, 16, fast=fast)
     assert error.fault.kind == "undefined" and error.fault.other.line == 3
+
+
+# --- parts of a value that nobody has defined
+
+
+PARTS = {
+    "padding": """struct S { char a; int b; };
+    __global__ void k(S* out, int n) {
+        __shared__ S s[32];
+        int t = threadIdx.x;
+        s[t].a = t;
+        s[t].b = t * 3;
+        __syncthreads();
+        out[t] = s[31 - t];
+    }""",
+    "padding of a vector": """struct alignas(16) S { float x, y, z; };
+    __global__ void k(S* out, int n) {
+        S own[4];
+        for (int i = 0; i < 4; i++) own[i] = {threadIdx.x * 1.f, i * 2.f, 3.f};
+        out[threadIdx.x] = own[(n + threadIdx.x) % 4];
+    }""",
+    "padding by bytes": """struct Q { double d; int i; short s; };
+    __global__ void k(Q* out, int n) {
+        __shared__ Q s[32];
+        s[threadIdx.x].d = threadIdx.x;
+        s[threadIdx.x].i = s[threadIdx.x].s = n;
+        __syncthreads();
+        out[threadIdx.x] = s[31 - threadIdx.x];
+    }""",
+    "padding behind a double": """struct P { double d; int i; };
+    __global__ void k(P* out, int n) {
+        __shared__ P s[32];
+        s[threadIdx.x].d = threadIdx.x;
+        s[threadIdx.x].i = n;
+        __syncthreads();
+        out[threadIdx.x] = s[31 - threadIdx.x];
+    }""",
+    "three bytes of four": """__global__ void k(unsigned char* out, int n) {
+        __shared__ uchar4 s[32];
+        int t = threadIdx.x;
+        s[t].x = t; s[t].y = t + 1; s[t].z = t + 2;
+        __syncthreads();
+        uchar4 v = s[31 - t];
+        out[3 * t] = v.x; out[3 * t + 1] = v.y; out[3 * t + 2] = v.z + (n > 100 ? v.w : 0);
+    }""",
+    "the low bytes of a word": """__global__ void k(unsigned* out, int n) {
+        __shared__ unsigned char s[128];
+        int t = threadIdx.x;
+        s[4 * t] = t; s[4 * t + 1] = 2 * t; s[4 * t + 2] = 3 * t;
+        __syncthreads();
+        unsigned v = *(unsigned*)(s + 4 * (31 - t));
+        if ((v & 0xff) < 40) out[t] = v & 0xffffff;
+        out[t] = out[t] + (v << 8) + (v >> 8 & 0xff) + __byte_perm(v, 0, 0x4021);
+    }""",
+    "bit-fields": """struct B { unsigned a : 3, b : 7, c : 20; };
+    __global__ void k(unsigned* out, int n) {
+        __shared__ B s[32];
+        int t = threadIdx.x;
+        s[t].a = t; s[t].b = 2 * t;
+        __syncthreads();
+        B v = s[31 - t];
+        out[t] = v.a + v.b;
+    }""",
+    "half of a half2": """#include <cuda_fp16.h>
+    __global__ void k(__half* out, int n) {
+        __shared__ __half2 s[32];
+        int t = threadIdx.x;
+        s[t].x = __int2half_rn(t);
+        __syncthreads();
+        __half2 v = __hadd2(s[31 - t], s[31 - t]);
+        out[t] = __low2half(v);
+    }""",
+    "a loop over halves": """__global__ void k(unsigned* out, int n) {
+        __shared__ unsigned short s[64];
+        int t = threadIdx.x;
+        s[2 * t] = t;
+        __syncthreads();
+        unsigned v = *(unsigned*)(s + 2 * t), sum = 0;
+        for (int i = 0; i < n; i++) sum += (v & 0xffff) >> i;
+        out[t] = sum;
+    }""",
+    "a field that is inserted": """__global__ void k(unsigned* out, int n) {
+        __shared__ unsigned s[64];
+        unsigned v = s[threadIdx.x], w;
+        asm("bfi.b32 %0, %1, %2, 8, 24;" : "=r"(w) : "r"(threadIdx.x), "r"(v));
+        out[threadIdx.x] = w >> 8;
+    }""",
+}
+
+
+def _with_output(source, fast, watched):
+    kinds = {"unsigned char*": np.uint8, "unsigned*": np.uint32, "__half*": np.float16}
+    kind = next((k for text, k in kinds.items() if f"k({text} out" in source), np.uint8)
+    return launch(source, 1, 32, zeros(512, kind), 3, fast=fast, counters=watched)
+
+
+@pytest.mark.parametrize("name", PARTS)
+@pytest.mark.parametrize("watched", [False, True])
+def test_parts_that_nobody_uses_may_be_undefined(name, watched, fast):
+    assert _with_output(PARTS[name], fast, watched) is None
+
+
+@pytest.mark.parametrize(
+    ("name", "old", "new"),
+    [
+        ("padding", "out[t] = s[31 - t];", "if (((int*)s)[2 * t] > 9) out[t] = s[31 - t];"),
+        ("padding", "s[t].b = t * 3;", ""),
+        ("padding behind a double", "s[threadIdx.x].i = n;", ""),
+        ("padding behind a double", "s[threadIdx.x].d = threadIdx.x;", ""),
+        ("three bytes of four", "n > 100", "n < 100"),
+        ("three bytes of four", "n > 100", "v.w > 100"),
+        ("the low bytes of a word", "(v & 0xff) < 40", "(v & 0xffffffff) < 40"),
+        ("the low bytes of a word", "0x4021", "0x4321"),
+        ("the low bytes of a word", "v >> 8 & 0xff", "v >> 24"),
+        ("bit-fields", "v.a + v.b", "v.a + v.c"),
+        ("bit-fields", "s[t].a = t; s[t].b = 2 * t;", ""),
+        ("half of a half2", "__low2half", "__high2half"),
+        ("half of a half2", "__low2half(v)", "__hadd(__low2half(v), __high2half(v))"),
+        ("a loop over halves", "(v & 0xffff)", "(v & 0x1ffff)"),
+        ("a field that is inserted", "w >> 8", "w & 255"),
+        ("a field that is inserted", "w >> 8", "w & 7"),
+    ],
+)
+def test_parts_that_somebody_uses_may_not(name, old, new, fast):
+    assert old in PARTS[name]
+    error = _with_output(PARTS[name].replace(old, new), fast, False)
+    assert error is not None and error.fault.kind == "undefined"
+
+
+def test_an_undefined_address_with_an_offset(fast):
+    source = """__global__ void k(float* a) {
+        __shared__ int s[32];
+        a[threadIdx.x] = a[s[threadIdx.x] + 1];
+    }"""
+    error = launch(source, 1, 32, zeros(64), fast=fast)
+    assert error.fault.kind == "undefined" and error.fault.place.line == 3
+
+
+def test_a_byte_that_nobody_wrote_is_undefined_as_a_word_too(fast):
+    source = """__global__ void k(unsigned* a) {
+        __shared__ unsigned char s[32];
+        a[threadIdx.x] = s[threadIdx.x];
+    }"""
+    assert launch(source, 1, 32, zeros(32, np.uint32), fast=fast).fault.kind == "undefined"

@@ -206,7 +206,7 @@ def call(e: Lowering, i: Instruction) -> None:
             f"store <{LANES} x i64> splat (i64 {place}), ptr {e.field_address('address')}, align 8"
         )
         e.put(0, Val("u", "i32", "1"))
-        e.store_field("poison", "0")
+        e.put_poison([None], 4)
         result = e.extra_site(("result", item.name), SiteInfo(records.LOCAL, 4, 1, store=1))
         e.runtime("void", "write_result", f"i32 {result}", f"i32 {mask}")
 

@@ -13,6 +13,7 @@ from ..lowering import Lowering
 from ..ptx import Instruction, Operand
 from ..records import LANES
 from ..table import opcode
+from ..undefined import cut, moved, united
 
 #: Packed pairs and the type of their halves.
 PAIRS = {"f16x2": "f16", "bf16x2": "bf16"}
@@ -257,12 +258,17 @@ def lanewise(e: Lowering, i: Instruction, compute: Callable[..., Val], count: in
     kind = i.mods[-1]
     sources = [parts(e, i, o, kind) for o in i.operands[1 : 1 + count]]
     results = [finish(e, i, compute, values, kind) for values in zip(*sources, strict=True)]
-    e.write(i.operands[0], join(e, *results) if kind in PAIRS else results[0])
+    if kind not in PAIRS:
+        return e.write(i.operands[0], plain(results[0]))
+    halves_ = ((e.lanes(cut(e.poison, half)), half) for half in (0xFFFF, 0xFFFF0000))
+    poison = tuple((mask, half) for mask, half in halves_ if mask != "0")
+    return e.write(i.operands[0], join(e, *results)._replace(poison=poison))
 
 
 def halves(e: Lowering, value: Val) -> tuple[Val, Val]:
     """Return the low and high 16 bits of a 32-bit value."""
     high = e.map("lshr {T} {0}, {1}", value, literal("i32", 16), out="i32")
+    high = high._replace(poison=moved(value.poison, -16))
     return e.narrow(value, "i16"), e.narrow(high, "i16")
 
 
@@ -271,7 +277,10 @@ def join(e: Lowering, low: Val, high: Val) -> Val:
     width = BITS[low.type]
     kind = f"i{2 * width}"
     wide = e.map("shl {T} {0}, {1}", e.widen_plain(high, kind), literal(kind, width), out=kind)
-    return e.map("or {T} {0}, {1}", wide, e.widen_plain(low, kind), out=kind)
+    both = e.map("or {T} {0}, {1}", wide, e.widen_plain(low, kind), out=kind)
+    if low.poison is None or high.poison is None:
+        return both
+    return both._replace(poison=united((low.poison, moved(high.poison, width))))
 
 
 # --- arithmetic

@@ -3,8 +3,9 @@
 from ..cfg import CARRY
 from ..emit import BITS, Val, literal
 from ..lowering import Lowering
-from ..ptx import Instruction, Pair
+from ..ptx import Imm, Instruction, Operand, Pair
 from ..table import opcode
+from ..undefined import Poison, cut, extended, moved, ones, united
 from . import floating
 from .floating import halves, join, plain
 
@@ -250,7 +251,8 @@ def unary(e: Lowering, i: Instruction) -> None:
     if i.opcode == "not":
         if kind == "pred":
             return e.write(i.operands[0], e.invert(a))
-        e.write(i.operands[0], e.map("xor {T} {0}, {1}", a, literal(a.type, -1), out=a.type))
+        result = e.map("xor {T} {0}, {1}", a, literal(a.type, -1), out=a.type)
+        e.write(i.operands[0], result._replace(poison=a.poison))
     elif i.opcode == "cnot":
         zero = e.compare("icmp eq {T} {0}, {1}", a, literal(a.type, 0))
         e.write(i.operands[0], e.select(zero, literal(a.type, 1), literal(a.type, 0)))
@@ -292,6 +294,19 @@ def _low_byte(e: Lowering, value: Val) -> Val:
     return e.map("and {T} {0}, {1}", value, literal("i32", 255), out="i32")
 
 
+def _shifted(value: Val, name: str, amount: int) -> Poison | None:
+    """Return what is undefined of `value` after a shift by a constant."""
+    if value.poison is None:
+        return None
+    bits = BITS[value.type]
+    poison = value.poison
+    if name == "shl":
+        return cut(moved(poison, amount), ones(bits))
+    if name == "ashr":
+        poison = extended(poison, bits, bits + amount)
+    return moved(poison, -amount)
+
+
 def shift(e: Lowering, name: str, value: Val, amount: Val) -> Val:
     """Shift by a 32-bit amount; more than the width gives 0 (or the sign for ``ashr``)."""
     bits = BITS[value.type]
@@ -299,7 +314,8 @@ def shift(e: Lowering, name: str, value: Val, amount: Val) -> Val:
     if known is not None and 0 <= known % (1 << 32) < bits:
         if name == "shl" and value.kind == "a":
             return e.multiply(value, literal(value.type, 1 << known))
-        return e.map(name + " {T} {0}, {1}", value, literal(value.type, known), out=value.type)
+        result = e.map(name + " {T} {0}, {1}", value, literal(value.type, known), out=value.type)
+        return result._replace(poison=_shifted(value, name, known))
     limit = e.call("llvm.umin", amount, literal("i32", bits - 1), out="i32")
     safe = e.widen_plain(limit, value.type) if bits >= 32 else e.narrow(limit, value.type)
     result = e.map(name + " {T} {0}, {1}", value, safe, out=value.type)
@@ -357,7 +373,22 @@ def extract_field(e: Lowering, i: Instruction) -> None:
         keep = shift(e, "shl", literal(a.type, -1), length)
         inverted = e.map("xor {T} {0}, {1}", keep, literal(a.type, -1), out=a.type)
         result = e.map("and {T} {0}, {1}", moved, inverted, out=a.type)
-    e.write(i.operands[0], plain(e.select(none, literal(a.type, 0), result)))
+    result = plain(e.select(none, literal(a.type, 0), result))
+    place = _constants(i.operands[2:4])
+    if place and a.poison is not None:
+        start, count = place
+        poison = cut(moved(a.poison, -start), ones(count))
+        if signed and 0 < count <= bits - start:
+            poison = extended(poison, count, bits)
+        result = result._replace(poison=poison if count <= bits - start else None)
+    e.write(i.operands[0], result)
+
+
+def _constants(operands: tuple[Operand, ...]) -> list[int] | None:
+    """Return the low bytes of operands that are constants, or None if one is not."""
+    if all(isinstance(o, Imm) for o in operands):
+        return [o.value & 255 for o in operands]
+    return None
 
 
 @opcode("bfi", ".(b32|b64)", operands=5)
@@ -367,12 +398,19 @@ def insert_field(e: Lowering, i: Instruction) -> None:
     a, b = (e.source(o, kind) for o in i.operands[1:3])
     position, length = (_low_byte(e, e.source(o, "b32")) for o in i.operands[3:5])
     keep = shift(e, "shl", literal(a.type, -1), length)
-    ones = e.map("xor {T} {0}, {1}", keep, literal(a.type, -1), out=a.type)
-    where = shift(e, "shl", ones, position)
+    below = e.map("xor {T} {0}, {1}", keep, literal(a.type, -1), out=a.type)
+    where = shift(e, "shl", below, position)
     new = shift(e, "shl", a, position)
     difference = e.map("xor {T} {0}, {1}", new, b, out=a.type)
     chosen = e.map("and {T} {0}, {1}", difference, where, out=a.type)
-    e.write(i.operands[0], e.map("xor {T} {0}, {1}", chosen, b, out=a.type))
+    result = e.map("xor {T} {0}, {1}", chosen, b, out=a.type)
+    place = _constants(i.operands[3:5])
+    if place and not e.fast:
+        start, count = place
+        field = ones(count) << start & ones(BITS[a.type])
+        kept = cut(b.poison, ones(BITS[a.type]) ^ field)
+        result = result._replace(poison=united((kept, cut(moved(a.poison, start), field))))
+    e.write(i.operands[0], result)
 
 
 @opcode("szext", ".(clamp|wrap).(u32|s32)", operands=3)
@@ -395,8 +433,8 @@ def bit_mask(e: Lowering, i: Instruction) -> None:
     if "wrap" in i.mods:
         a, b = (e.map("and {T} {0}, {1}", v, literal("i32", 31), out="i32") for v in (a, b))
     keep = shift(e, "shl", literal("i32", -1), b)
-    ones = e.map("xor {T} {0}, {1}", keep, literal("i32", -1), out="i32")
-    e.write(i.operands[0], shift(e, "shl", ones, a))
+    low = e.map("xor {T} {0}, {1}", keep, literal("i32", -1), out="i32")
+    e.write(i.operands[0], shift(e, "shl", low, a))
 
 
 @opcode("dp4a", ".(u32|s32).(u32|s32)", operands=4)
@@ -447,7 +485,22 @@ def permute_bytes(e: Lowering, i: Instruction) -> None:
             "shl {T} {0}, {1}", e.widen_plain(byte, "i32"), literal("i32", 8 * index), out="i32"
         )
         result = e.map("or {T} {0}, {1}", result, placed, out="i32")
+    if mode is None and c.constant is not None and not e.fast:
+        result = result._replace(poison=_permuted(a, b, c.constant))
     e.write(i.operands[0], result)
+
+
+def _permuted(a: Val, b: Val, selectors: int) -> Poison:
+    """Return what is undefined of the bytes that ``prmt`` picks from b:a."""
+    pool = united((a.poison, moved(b.poison, 32)))
+    parts = []
+    for index in range(4):
+        selector = selectors >> 4 * index & 15
+        byte = cut(moved(pool, -8 * (selector & 7)), 255)
+        if selector & 8:
+            byte = tuple((mask, 255) for mask, bits in byte if bits & 128)
+        parts.append(moved(byte, 8 * index))
+    return united(parts)
 
 
 #: Byte to take for each of the four positions, by mode and by the two low bits of the selector.
@@ -481,7 +534,18 @@ def logic(e: Lowering, i: Instruction) -> None:
     if kind == "pred":
         e.write(i.operands[0], e.logic(i.opcode, a, b))
     else:
-        e.write(i.operands[0], e.map(i.opcode + " {T} {0}, {1}", a, b, out=a.type))
+        result = e.map(i.opcode + " {T} {0}, {1}", a, b, out=a.type)
+        e.write(i.operands[0], result._replace(poison=_logic_poison(i.opcode, a, b)))
+
+
+def _logic_poison(name: str, a: Val, b: Val) -> Poison:
+    """Return what is undefined after ``and``, ``or``, ``xor``: a constant may settle some bits."""
+    constant = b.constant if a.constant is None else a.constant
+    both = united((a.poison, b.poison))
+    if constant is None or name == "xor":
+        return both
+    open_bits = constant if name == "and" else ~constant
+    return cut(both, open_bits & ones(BITS[a.type]))
 
 
 @opcode("lop3", "[.and|.or].b32", operands=(5, 6))

@@ -1,11 +1,12 @@
 """Loads, stores, atomics, fences."""
 
 from .. import records
-from ..emit import Val, literal
+from ..emit import BITS, Val, literal
 from ..lowering import Lowering, SiteInfo
 from ..ptx import WIDTH, Address, Instruction, Operand, Reg, Sym, Vec
 from ..records import LANES, Launch, Warp
 from ..table import opcode
+from ..undefined import by_byte, moved, united
 from .floating import join
 
 _SPACES = {
@@ -48,7 +49,9 @@ def effective(e: Lowering, address: Address) -> Val:
         base = e.widen_index(e.source(address.base, "u32"), "i64", signed=False)
     else:
         base = e.source(address.base, "u64")
-    return e.add(base, literal("i64", address.offset)) if address.offset else base
+    if not address.offset:
+        return base
+    return e.add(base, literal("i64", address.offset))._replace(poison=base.poison)
 
 
 def _count(i: Instruction) -> int:
@@ -85,12 +88,10 @@ def load(e: Lowering, i: Instruction) -> None:
     if kind == "b128":
         e.need(count == 1, "vectors of 128-bit numbers")
         halves = access(e, i, space, where, 8, 2)
-        poisons = [h.poison for h in halves if h.poison]
-        e.poison = e.fresh(f"or i32 {', '.join(poisons)}") if len(poisons) == 2 else None
-        return e.write(targets[0], join(e, *(h._replace(poison=None) for h in halves)))
+        return e.write(targets[0], join(e, *halves))
     values = access(e, i, space, where, WIDTH[kind] // 8, count)
     for target, value in zip(targets, values, strict=True):
-        e.poison = None
+        e.poison = ()
         e.write(target, value, sign=kind[0] == "s", wider=True)
     return None
 
@@ -127,11 +128,13 @@ def _masked_load(
     e: Lowering, i: Instruction, space: int, where: Val, size: int, count: int
 ) -> list[Val]:
     site, mask = _prepare(e, i, where, SiteInfo(space, size, count))
-    poison = e.runtime("i32", "mem_load", f"i32 {site}", f"i32 {mask}")
+    e.runtime("i32", "mem_load", f"i32 {site}", f"i32 {mask}")
     e.check_fault()
     values = []
     for component in range(count):
-        own = poison if count == 1 else e.load_field("poison", extra=4 * component)
+        places = [4 * (component * size + byte) for byte in range(size)]
+        masks = [e.load_field("poison", extra=place) for place in places]
+        own = tuple((mask, 255 << 8 * byte) for byte, mask in enumerate(masks))
         values.append(e.get(component, f"i{8 * size}")._replace(poison=own))
     return values
 
@@ -239,20 +242,28 @@ def store(e: Lowering, i: Instruction) -> None:
         e.need(count == 1, "vectors of 128-bit numbers")
         whole, size, count = values[0], 8, 2
         high = e.map("lshr {T} {0}, {1}", whole, literal("i128", 64), out="i128")
-        values = [e.narrow(v, "i64")._replace(poison=e.poison) for v in (whole, high)]
+        high = high._replace(poison=moved(whole.poison, -64))
+        values = [e.narrow(v, "i64") for v in (whole, high)]
     plain = e.fast and i.guard is None and space in (records.GLOBAL, records.SHARED)
     if plain and where.kind == "a" and where.stride == size * count:
         return _fast_store(e, space, where, values, size, count)
     site, mask = _prepare(e, i, where, SiteInfo(space, size, count, store=1))
+    if space == records.GLOBAL:
+        _forbid_partial_bytes(e, values, mask)
     for component, value in enumerate(values):
         e.put(component, value)
-        if not e.fast:
-            e.store_field("poison", value.poison or "0", extra=4 * component)
-        else:
-            e.store_field("poison", "0", extra=4 * component)
+    e.put_poison([value.poison for value in values], size)
     e.runtime("void", "mem_store", f"i32 {site}", f"i32 {mask}")
     e.check_fault()
     return None
+
+
+def _forbid_partial_bytes(e: Lowering, values: list[Val], mask: str) -> None:
+    """Masked version: fault if known and undefined bits share a byte: that is not padding."""
+    for value in values:
+        parts = by_byte(value.poison or (), BITS[value.type])
+        some = united(tuple(p for p in part if p[1].bit_count() < 8) for part in parts)
+        e.forbid_poison(value._replace(poison=some), mask)
 
 
 def _fast_store(
@@ -359,12 +370,11 @@ def _one_atomic(
     site, mask = _prepare(e, i, where, info, index)
     for component, value in enumerate(values):
         e.put(component, value)
-    poison = e.runtime("i32", "mem_atomic", f"i32 {site}", f"i32 {mask}")
+    e.runtime("void", "mem_atomic", f"i32 {site}", f"i32 {mask}")
     e.check_fault()
     if target is not None:
-        e.poison = None
-        result = e.get(2, f"i{8 * info.size}")
-        e.write(target, result if e.fast else result._replace(poison=poison))
+        e.poison = ()
+        e.write(target, e.get(2, f"i{8 * info.size}"))
 
 
 @opcode("membar", ".(cta|gl|sys)", operands=0)

@@ -5,6 +5,7 @@ from ..lowering import Lowering
 from ..ptx import Instruction, Pair, Reg, Vec
 from ..records import GLOBAL_BASE, LOCAL_WINDOW, SHARED_WINDOW, WINDOW_BYTES
 from ..table import opcode
+from ..undefined import moved, ones, united
 from . import floating
 from .floating import join, plain
 
@@ -19,8 +20,9 @@ def move(e: Lowering, i: Instruction) -> None:
         width = next(r.width for r in destination.items if isinstance(r, Reg))
         for index, register in enumerate(destination.items):
             amount = literal(value.type, width * index)
-            moved = e.map("lshr {T} {0}, {1}", value, amount, out=value.type) if index else value
-            e.write(register, e.narrow(moved, f"i{width}"))
+            rest = e.map("lshr {T} {0}, {1}", value, amount, out=value.type) if index else value
+            rest = rest._replace(poison=moved(value.poison, -width * index))
+            e.write(register, e.narrow(rest, f"i{width}"))
         return
     # as an integer: a move never looks at the bits
     e.write(destination, e.source(source, kind if kind == "pred" else "b" + kind[1:]))
@@ -118,14 +120,10 @@ def select(e: Lowering, i: Instruction) -> None:
     """``selp.type d, a, b, p``: what is not chosen does not count as used."""
     kind = f"b{i.operands[0].width}"
     a, b = e.source(i.operands[1], kind), e.source(i.operands[2], kind)
-    e.poison = None
     condition = e.source(i.operands[3], "pred")
     chosen = e.select(condition, a, b)
-    if condition.poison:
-        both = e.fresh(f"or i32 {condition.poison}, {chosen.poison or '0'}")
-        chosen = chosen._replace(poison=both)
-    e.poison = None
-    e.write(i.operands[0], chosen)
+    undecided = tuple((mask, ones(BITS[a.type])) for mask, _ in condition.poison or ())
+    e.write(i.operands[0], chosen._replace(poison=united((chosen.poison, undecided))))
 
 
 @opcode(

@@ -13,6 +13,7 @@ from ..lanes import ELECT, MATCH, REDUCE, SHUFFLE, VOTE
 from ..lowering import Lowering, SiteInfo
 from ..ptx import Instruction, Operand, Pair
 from ..table import opcode
+from ..undefined import ones
 
 
 def meet(e: Lowering, members: Val, op: int, votes: str = "0") -> None:
@@ -20,7 +21,7 @@ def meet(e: Lowering, members: Val, op: int, votes: str = "0") -> None:
 
     Their other operands have been deposited; `votes` is a mask of lanes.
     """
-    site, mask, poison = e.make_site(SiteInfo()), e.active(), e.poison or "0"
+    site, mask, poison = e.make_site(SiteInfo()), e.active(), e.lanes(e.poison)
     e.deposit("sync_mask", members)
     e.commit()
     after = e.block.index + 1
@@ -86,7 +87,7 @@ def take_result(e: Lowering, i: Instruction) -> None:
     if e.fast and i.mods:
         return  # it has been taken
     if not e.fast:
-        e.poison = e.load_field("spoiled")
+        e.poison = ((e.load_field("spoiled"), ones(32)),)
     _write(e, i.operands[0], lambda: Val("v", "i32", _result(e)), lambda: _truth(e))
 
 
@@ -98,7 +99,7 @@ def shuffle(e: Lowering, i: Instruction) -> None:
     """``shfl.sync.mode.b32 d{|p}, a, b, c, membermask``."""
     mode = next(m for m in i.mods if m in _SHUFFLE)
     b, c = (e.source(o, "b32") for o in i.operands[2:4])
-    e.poison = None  # of the operands only the value may be undefined
+    e.poison = ()  # of the operands only the value may be undefined
     value = e.source(i.operands[1], "b32")
     _operation(e, i, SHUFFLE + _SHUFFLE[mode], {0: value, 1: b, 2: c})
 
