@@ -217,6 +217,11 @@ def _how_to_make(element: _Element | None) -> str:
 
 
 def _pack_array(place: Place, array: np.ndarray) -> Array:
+    if isinstance(array, np.ma.MaskedArray):
+        place.refuse(
+            "needs a plain array, and a masked one came: a kernel cannot see the mask. Give the "
+            "masked elements a value (.filled(0)), or pass what lies beneath (.data)."
+        )
     if array.dtype.hasobject or not array.dtype.isnative:
         place.refuse(f"needs plain numbers of this machine's byte order, and {array.dtype!r} came.")
     if not array.flags.c_contiguous:
@@ -277,6 +282,12 @@ def _check_elements(
     element = place.element
     if element is None:
         return None
+    if isinstance(array, np.ndarray) and array.dtype.names:
+        fields = ", ".join(array.dtype.names)
+        place.refuse(
+            f"needs {element.dtypes[0]} elements, and an array of records with the fields {fields} "
+            f"came. Pass one field of them, copied: [{array.dtype.names[0]!r}].copy()."
+        )
     if dtype not in element.dtypes:
         bits = " (or its bits as int16)" if "int16" in element.dtypes[1:] else ""
         want = element.dtypes[0]

@@ -490,8 +490,9 @@ def _element(allocation: Allocation, offset: int) -> str:
 
 
 def _extent(allocation: Allocation) -> str:
-    shape = " x ".join(map(str, allocation.shape))
-    return f"{allocation.name or 'it'} has {shape} elements of {allocation.dtype}"
+    shape, dtype = " x ".join(map(str, allocation.shape)), allocation.dtype
+    what = f"{dtype.itemsize} bytes ({', '.join(dtype.names)})" if dtype.names else str(dtype)
+    return f"{allocation.name or 'it'} has {shape} elements of {what}"
 
 
 def _beyond(allocation: Allocation, offset: int, size: int) -> int:

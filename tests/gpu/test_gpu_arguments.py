@@ -316,3 +316,17 @@ def test_numbers_work_without_torch(module, recorder, monkeypatch):
 
 def test_a_kernel_is_no_number(send, module):
     assert "Did you forget" in refusal(send, "saxpy", module["saxpy"], 1.0, F32, F32)
+
+
+@pytest.mark.parametrize("mask", [True, False, [0, 1, 0, 0]])
+def test_masked_arrays(send, mask):
+    text = refusal(send, "saxpy", 4, 1.0, np.ma.array(np.ones(4, np.float32), mask=mask), None)
+    assert "a masked one came" in text and ".filled(0)" in text
+
+
+@pytest.mark.parametrize("kind", [np.ndarray, np.recarray])
+def test_arrays_of_records(send, kind):
+    records = np.zeros(4, [("x", np.float32), ("n", np.int32)]).view(kind)
+    text = refusal(send, "saxpy", 4, 1.0, records, None)
+    assert "records with the fields x, n came" in text and "['x'].copy()" in text
+    assert send("anything", None, records, None)[1].data.dtype.names == ("x", "n")

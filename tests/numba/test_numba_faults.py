@@ -242,3 +242,17 @@ def test_a_tensor_in_host_memory():
     out = torch.zeros(4)
     unguarded[1, 4](tensor.numpy(), out.numpy())
     assert out.tolist() == [1, 1, 1, 1]
+
+
+@cuda.jit
+def mark(records):
+    records[cuda.grid(1)].x = 1
+
+
+def test_an_array_of_records():
+    records = np.zeros(8, np.dtype([("x", np.float32), ("y", np.int32)], align=True))
+    found, text = fault(mark, 1, 32, records)
+    assert found.kind == "out-of-bounds"
+    assert (
+        "mark writes records[8]; records has 8 elements of 8 bytes (x, y) (4 bytes outside)" in text
+    )
