@@ -21,6 +21,7 @@ from course.figures.course_map import course_map
 from course.figures.diagrams import MATMULS, attention_shapes, transformer_block
 from course.figures.display import show
 from course.figures.first_kernel import threads_and_elements, unit_chart
+from course.figures.growth import growth, race
 from course.figures.pictures import toolchain
 from course.figures.shares import describe_bars, describe_curves, share_bars, share_curves
 from course.figures.source import describe_source, source_heat
@@ -39,6 +40,8 @@ __all__ = [
     "describe_curves",
     "describe_source",
     "flop_breakdown",
+    "growth",
+    "race",
     "roofline",
     "share_bars",
     "share_curves",
