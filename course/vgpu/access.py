@@ -86,6 +86,12 @@ ALL_ALLOCATED = 0x0101010101010101
 
 
 @native
+def _bounds(launch: ptr(Launch), base: u32) -> ptr(u64):
+    """Return begin and size of the array that an address comes from."""
+    return ptr(u64)(launch.bounds) + 2 * (base - 1)
+
+
+@native
 def locate(w: ptr(Warp), s: ptr(Site), site: u32, mask: u32) -> u32:
     """Find host and shadow address of each active lane's access; say whether all are in range."""
     launch = ptr(Launch)(w.launch)
@@ -113,10 +119,14 @@ def locate(w: ptr(Warp), s: ptr(Site), site: u32, mask: u32) -> u32:
         host = u64(0)
         shade = u64(0)
         if space == GLOBAL:
-            address = address - GLOBAL_BASE
+            begin = u64(GLOBAL_BASE)
             limit = launch.arena_size
-            host = launch.arena
-            shade = launch.shadow
+            if s.base != 0:
+                begin = _bounds(launch, s.base)[0]
+                limit = _bounds(launch, s.base)[1]
+            address = address - begin
+            host = launch.arena + (begin - GLOBAL_BASE)
+            shade = launch.shadow + (begin - GLOBAL_BASE)
         elif space == SHARED:
             limit = u64(launch.shared_size)
             host = w.shared
@@ -174,6 +184,11 @@ def _gather_words(w: ptr(Warp), s: ptr(Site)) -> u32:
     limit = launch.arena_size
     host = launch.arena
     shade = launch.shadow
+    if s.base != 0:
+        origin = _bounds(launch, s.base)[0]
+        limit = _bounds(launch, s.base)[1]
+        host = host + (origin - GLOBAL_BASE)
+        shade = shade + (origin - GLOBAL_BASE)
     if s.space == SHARED:
         origin = 0
         limit = u64(launch.shared_size)

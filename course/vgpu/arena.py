@@ -1,6 +1,7 @@
 """Global memory of the virtual GPU: one arena of bytes, and a shadow with each byte's state."""
 
 import threading
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -126,20 +127,31 @@ class Arena:
         start = address - GLOBAL_BASE
         return self.bytes[start : start + size]
 
-    def find(self, address: int) -> tuple[Allocation, int] | None:
-        """Return the allocation nearest to `address`, and the byte offset from its beginning."""
-        if not self.allocations:
-            return None
+    def find(self, address: int, among: Sequence[Allocation] = ()) -> tuple[Allocation, int] | None:
+        """Return the allocation nearest to `address`, and the byte offset from its beginning.
+
+        It is one of `among`, if there are any.
+        """
 
         def distance(a: Allocation) -> int:
             return max(a.address - address, address - (a.address + a.size - 1), 0)
 
-        nearest = min(self.allocations.values(), key=distance)
-        return nearest, address - nearest.address
+        nearest = min(among or self._all(), key=distance, default=None)
+        return None if nearest is None else (nearest, address - nearest.address)
 
-    def find_wrapped(self, address: int) -> tuple[Allocation, int] | None:
+    def holder(self, address: int) -> Allocation | None:
+        """Return the allocation that `address` lies in, or None."""
+        return next((a for a in self._all() if 0 <= address - a.address < a.size), None)
+
+    def _all(self) -> list[Allocation]:
+        """Return all allocations; the collection of garbage may free some meanwhile."""
+        return list(self.allocations.copy().values())
+
+    def find_wrapped(
+        self, address: int, among: Sequence[Allocation]
+    ) -> tuple[Allocation, int] | None:
         """Return allocation and negative index whose unsigned 32-bit form leads to `address`."""
-        for allocation in self.allocations.values():
+        for allocation in among:
             size = allocation.dtype.itemsize
             offset = address - allocation.address - (size << 32)
             if offset < 0 and offset % size == 0 and -offset // size <= max(allocation.size, 1024):

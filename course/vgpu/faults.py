@@ -1,5 +1,6 @@
 """What went wrong in a launch, decoded for a person: which line, which thread, which element."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -155,7 +156,10 @@ def place_of(loc: Loc | None, files: dict[int, str]) -> Place | None:
 
 @dataclass
 class Decoder:
-    """Turns the records of a faulting warp into a Fault."""
+    """Turns the records of a faulting warp into a Fault.
+
+    `params` is the device address of the kernel's parameters.
+    """
 
     kernel: str
     layout: Layout
@@ -163,6 +167,7 @@ class Decoder:
     arena: Arena
     block: tuple[int, int, int] = (1, 1, 1)
     shared_size: int = 0
+    params: int = 0
     sources: dict[str, list[str]] = field(default_factory=dict)
 
     def decode(self, cta: np.void, warp: np.void, warps: list[np.void]) -> Fault:
@@ -215,7 +220,7 @@ class Decoder:
             else:
                 space = records.GLOBAL
         if space == records.GLOBAL:
-            return self.global_target(address, size)
+            return self.global_target(address, size, site.base)
         table, where, total = (
             (self.layout.shared, "shared", self.shared_size)
             if space == records.SHARED
@@ -245,10 +250,18 @@ class Decoder:
         )
         return Target(f"{where} {clean}{element}")
 
-    def global_target(self, address: int, size: int) -> Target:
-        """Name what `size` bytes at an address of global memory belong to."""
-        found = self.arena.find(address)
-        if address < records.GLOBAL_BASE or found is None:
+    def global_target(self, address: int, size: int, base: int = 0) -> Target:
+        """Name what `size` bytes at an address of global memory belong to.
+
+        That is the array of the parameter from which the address comes (see `Site.base`), or the
+        one that lies there, or of those that the kernel was given the nearest.
+        """
+        there = self.arena.holder(address)
+        given = self._given([self.layout.bases[base - 1]]) if base else []
+        all_given = self._given(range(0, self._params_size(), 8))
+        near = given or ([there] if there else all_given)
+        found = self.arena.find(address, near)
+        if found is None or (address < records.GLOBAL_BASE and not given):
             if address < 1 << 16:
                 return Target(
                     "the null pointer"
@@ -257,7 +270,7 @@ class Decoder:
                 )
             return Target(f"address {address:#x}", "no array lies there")
         allocation, offset = found
-        wrapped = self.arena.find_wrapped(address)
+        wrapped = self.arena.find_wrapped(address, near)
         if wrapped is not None:
             allocation, index = wrapped
             return Target(
@@ -265,12 +278,22 @@ class Decoder:
                 f"as an unsigned 32-bit number, {index} is {index + (1 << 32)}",
                 1 << 34,
             )
-        name = allocation.name or "an array"
+        name, detail = allocation.name or "an array", _extent(allocation)
+        if there is not allocation and there in all_given:
+            other = f"{there.name}{_element(there, address - there.address)}"
+            detail += f", and {other} lies there"
         return Target(
-            f"{name}{_element(allocation, offset)}",
-            _extent(allocation),
-            _beyond(allocation, offset, size),
+            f"{name}{_element(allocation, offset)}", detail, _beyond(allocation, offset, size)
         )
+
+    def _params_size(self) -> int:
+        return self.layout.graph.function.param_bytes if self.params else 0
+
+    def _given(self, offsets: Iterable[int]) -> list[Allocation]:
+        """Return the arrays at which parameters at these offsets point."""
+        pointers = (int(self.arena.read(self.params + n, 8).view(np.uint64)[0]) for n in offsets)
+        found = (self.arena.holder(pointer) for pointer in pointers)
+        return [allocation for allocation in found if allocation is not None]
 
     # --- one sentence for each kind of fault
 

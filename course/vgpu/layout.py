@@ -3,8 +3,9 @@
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from . import provenance
 from .cfg import Graph, symbols
-from .ptx import Instruction, Module, Reg, Variable
+from .ptx import Address, Instruction, Module, Reg, Variable
 from .records import LANES, Warp
 
 
@@ -20,6 +21,7 @@ class SiteInfo:
     store: int = 0
     scope: int = 0
     releases: int = 0
+    base: int = 0
     instruction: Instruction | None = None
 
 
@@ -38,6 +40,8 @@ class Layout:
         Index of each global variable in the table of addresses.
     sites : list of SiteInfo
         The instructions that call the runtime.
+    bases : list of int
+        Offsets of the parameters that addresses are known to come from.
     """
 
     module: Module
@@ -49,10 +53,12 @@ class Layout:
     local: dict[str, int] = field(default_factory=dict)
     symbols: dict[str, int] = field(default_factory=dict)
     sites: list[SiteInfo] = field(default_factory=list)
+    bases: list[int] = field(default_factory=list)
     record_bytes: int = 0
     static_shared: int = 0
     local_size: int = 0
     _site_of: dict[object, int] = field(default_factory=dict)
+    _provenance: dict[Reg, provenance.Bases] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self._place_shared()
@@ -60,6 +66,7 @@ class Layout:
         named = [n for n, v in self.module.variables.items() if v.space in ("global", "const")]
         self.symbols = {name: index for index, name in enumerate(named)}
         self._place_registers()
+        self._provenance = provenance.find(self.graph)
 
     def _place_shared(self) -> None:
         module = {n: v for n, v in self.module.variables.items() if v.space == "shared"}
@@ -84,6 +91,15 @@ class Layout:
             self.poisons[register] = offset + 16
             offset += 16 + max(16, register.width // 8 * 4)
         self.record_bytes = -(-offset // 64) * 64
+
+    def base(self, address: Address) -> int:
+        """Return 1 + the index in `bases` of the parameter that an address comes from, or 0."""
+        offset = provenance.only(self._provenance.get(address.base))
+        if offset is None:
+            return 0
+        if offset not in self.bases:
+            self.bases.append(offset)
+        return 1 + self.bases.index(offset)
 
     def site(self, key: object, info: SiteInfo) -> int:
         """Return the number of the site `key`; the first call adds it."""

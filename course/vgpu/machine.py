@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from . import jit, printing, records
+from . import jit, printing, provenance, records
 from .arena import Arena
 from .counters import Counts, collect
 from .detector import MOST_BLOCKS, Detector
@@ -245,6 +245,7 @@ class _Run:
             self.launch[0],
             arena=arena.bytes, shadow=arena.shadow, arena_size=len(arena.bytes),
             params=arena.bytes.ctypes.data + self.params - GLOBAL_BASE, params_address=self.params,
+            bounds=provenance.bounds(layout.bases, params, arena),
             workspace=self.workspace,
             sites=kernel.sites, fast=kernel.fast, masked=kernel.masked,
             conversions=kernel.conversions, conversion_starts=kernel.conversion_starts,
@@ -354,7 +355,7 @@ class _Run:
     def _decoder(self) -> Decoder:
         return Decoder(
             self.kernel.name, self.kernel.layout, self.program.module.files, self.machine.arena,
-            self.block, self.kernel.layout.static_shared + self.shared,
+            self.block, self.kernel.layout.static_shared + self.shared, self.params,
         )  # fmt: skip
 
     def _fault(self, places: np.ndarray, launch: np.ndarray) -> Fault:

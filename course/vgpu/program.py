@@ -112,7 +112,7 @@ def _compile(
     conversions, starts = _conversions(layout, kinds)
     sites = np.zeros(max(1, len(layout.sites)), Site.dtype)
     for row, info in zip(sites, layout.sites, strict=False):
-        for name in ("space", "size", "count", "op", "kind", "store", "scope", "releases"):
+        for name in ("space", "size", "count", "op", "kind", "store", "scope", "releases", "base"):
             row[name] = getattr(info, name)
     return Kernel(
         entry, layout, code, code.address("masked"), code.address("fast") if fast else 0, sites,

@@ -46,7 +46,7 @@ class Site(Struct):
     store: u32  # 1 if memory is written, 2 for an atomic
     scope: u32  # of an atomic, volatile or ordered access: 1 the block, 2 the device; else 0
     releases: u32  # 1 if it orders what came before it, as after a fence
-    line: u32
+    base: u32  # 1 + the row of Launch.bounds that the address must keep to; 0 if that is unknown
 
 
 class Probe(Struct):
@@ -94,6 +94,7 @@ class Launch(Struct):
     warp_base: u32  # bytes before the registers in a warp's record
     symbols: u64  # addresses of the module's variables
     params_address: u64
+    bounds: u64  # begin and size of the arrays that parameters point at
     workspace: u64  # where a cooperative grid synchronises
     log: u64
     log_size: u64

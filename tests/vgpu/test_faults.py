@@ -496,3 +496,84 @@ def test_a_byte_that_nobody_wrote_is_undefined_as_a_word_too(fast):
         a[threadIdx.x] = s[threadIdx.x];
     }"""
     assert launch(source, 1, 32, zeros(32, np.uint32), fast=fast).fault.kind == "undefined"
+
+
+# --- accesses far outside, or inside another array
+
+
+def test_far_outside_the_array_that_was_given_is_named(fast):
+    source = """__global__ void k(const float* a, float* b, int far) {
+        b[threadIdx.x] = a[(int)threadIdx.x + far];
+    }"""
+    for far in (10**6, -(10**6), 2**30, -(2**30)):
+        error = launch(source, 1, 32, zeros(1000), zeros(32), far, fast=fast)
+        assert error.fault.kind == "out-of-bounds" and error.fault.target.what == f"a[{far}]"
+        assert "a has 1000 elements of float32" in str(error)
+
+
+@pytest.mark.parametrize("form", ["a[i]", "*(a + i)", "p[i + 1]", "*q"])
+def test_an_access_through_one_array_that_lands_in_another(form, fast):
+    # a has 256 elements, and b begins 256 + 128 elements after it
+    source = f"""__global__ void k(float* a, float* b, float* c, int n) {{
+        int i = n + threadIdx.x;
+        float* p = a - 1;
+        float* q = a;
+        for (int j = 0; j < n; j++) q++;
+        q += threadIdx.x;
+        c[threadIdx.x] = {form};
+        {form} = 1;
+    }}"""
+    host = zeros(2000)  # arrays lie in device memory in the order in which they lie here
+    arrays = host[:256], host[1000:1256], host[1500:1532]
+    for n in (0, 224):
+        assert launch(source, 1, 32, *arrays, n, fast=fast) is None
+    for n in (225, 256 + 128, 256 + 130):
+        error = launch(source, 1, 32, *arrays, n, fast=fast)
+        assert error.fault.kind == "out-of-bounds" and error.fault.place.line == 7
+        lane = error.fault.lanes[0]
+        assert error.fault.target.what == f"a[{n + lane}]"
+    assert "a has 256 elements of float32, and b[2] lies there" in str(error)
+
+
+def test_a_store_and_an_atomic_that_land_in_another_array(fast):
+    for update in ("a[n] = 1", "atomicAdd(&a[n], 1.f)"):
+        source = f"__global__ void k(float* a, float* b, int n) {{ {update}; }}"
+        host = zeros(2000)
+        assert launch(source, 1, 1, host[:256], host[1000:1256], 255, fast=fast) is None
+        error = launch(source, 1, 1, host[:256], host[1000:1256], 256 + 128, fast=fast)
+        assert error.fault.kind == "out-of-bounds" and error.fault.target.what == "a[384]"
+
+
+def test_pointers_of_many_origins_are_left_alone(fast):
+    source = """struct Two { const float* a; const float* b; };
+    __global__ void k(const float* a, const float* b, float* out, Two two, long long between) {
+        int i = threadIdx.x;
+        const float* either = i % 2 ? a : b;
+        const float* there = (const float*)((const char*)a + between);
+        const float* again = a + (b - a);
+        __shared__ const float* kept[2];
+        kept[0] = two.a; kept[1] = two.b;
+        __syncthreads();
+        out[i] = either[i] + there[i] + again[i] + kept[i % 2][i] + two.b[i];
+    }"""
+    machine = vgpu.Machine()
+    a, b, out = (machine.arena.allocate(1024, name, np.float32) for name in ("a", "b", "out"))
+    for address, value in ((a, 1), (b, 10)):
+        machine.arena.write(address, np.full(256, value, np.float32))
+    params = np.array([a, b, out, a, b, b - a], np.uint64).tobytes()
+    program = vgpu.Program(gpu.compile(source).ptx())
+    options = vgpu.Options(fast=fast)
+    machine.launch(program, program.entries[0], (1, 1, 1), (32, 1, 1), params, options=options)
+    result = machine.arena.read(out, 128).view(np.float32)
+    np.testing.assert_array_equal(result, np.where(np.arange(32) % 2, 1 + 10, 10 + 1) + 30)
+
+
+def test_an_index_of_64_bits_that_was_loaded_keeps_to_its_array(fast):
+    source = """__global__ void k(float* a, const long long* index, float* b) {
+        b[threadIdx.x] = a[index[threadIdx.x]];
+    }"""
+    host, index = zeros(2000), np.arange(32)
+    arrays = host[:256], index, host[1000:1256]
+    assert launch(source, 1, 32, *arrays, fast=fast) is None
+    index[3] = 256 + 128
+    assert launch(source, 1, 32, *arrays, fast=fast).fault.target.what == "a[384]"

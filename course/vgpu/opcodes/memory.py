@@ -66,6 +66,11 @@ def _items(e: Lowering, operand: Operand, count: int) -> tuple[Operand, ...]:
     return items
 
 
+def _address(i: Instruction) -> Address:
+    """Return the address operand of a load, a store or an atomic."""
+    return next(o for o in i.operands if isinstance(o, Address))
+
+
 def _scope(i: Instruction) -> int:
     """Return 0 for a plain access, 1 for an ordered one within the block, 2 within the device."""
     if i.opcode not in ("atom", "red") and _ORDERS.isdisjoint(i.mods):
@@ -114,6 +119,7 @@ def _prepare(
     e: Lowering, i: Instruction, where: Val, info: SiteInfo, index: int = 0
 ) -> tuple[int, str]:
     """Put the addresses where the runtime looks for them; return the site and the lane mask."""
+    info.base = e.layout.base(_address(i))
     info.scope, info.releases = _scope(i), int("release" in i.mods or "acq_rel" in i.mods)
     site = e.extra_site((id(i), index), info) if index else e.make_site(info)
     mask = e.active()
@@ -145,14 +151,14 @@ def _fast_load(
     plain = i.guard is None and space in (records.GLOBAL, records.SHARED)
     whole = size * count
     if plain and where.kind == "u":
-        host, shade = _locate(e, space, where, whole, whole)
+        host, shade = _locate(e, i, space, where, whole, whole)
         _require(e, shade, whole, _WHOLE)
         return [
             Val("u", f"i{8 * size}", e.fresh(f"load i{8 * size}, ptr {e.at(size * c, host)}"))
             for c in range(count)
         ]
     if plain and where.kind == "a" and where.stride == whole:
-        host, shade = _locate(e, space, where, whole, whole * LANES)
+        host, shade = _locate(e, i, space, where, whole, whole * LANES)
         _require(e, shade, whole * LANES, _WHOLE)
         return _deinterleave(e, host, size, count)
     site, mask = _prepare(e, i, where, SiteInfo(space, size, count))
@@ -162,27 +168,54 @@ def _fast_load(
     return [e.get(c, f"i{8 * size}") for c in range(count)]
 
 
-def _locate(e: Lowering, space: int, where: Val, align: int, extent: int) -> tuple[str, str]:
+def _locate(
+    e: Lowering, i: Instruction, space: int, where: Val, align: int, extent: int
+) -> tuple[str, str]:
     """Return host and shadow pointer of `extent` bytes from `where` on, or give up."""
+    base = e.layout.base(_address(i)) if space == records.GLOBAL else 0
     if space == records.SHARED:
         offset = where.text
         pointers = [e.fixed_field(Warp, name, "ptr") for name in ("shared", "shared_shadow")]
     else:
-        offset = e.fresh(f"sub i64 {where.text}, {records.GLOBAL_BASE}")
-        pointers = [e.fixed_field(Launch, name, "ptr") for name in ("arena", "shadow")]
+        begin = _bound(e, base, 0) if base else records.GLOBAL_BASE
+        offset = e.fresh(f"sub i64 {where.text}, {begin}")
+        pointers = [_global_memory(e, name, base) for name in ("arena", "shadow")]
     shift = align.bit_length() - 1
     e.declared["fshr"] = "declare i64 @llvm.fshr.i64(i64, i64, i64)"
     # rotated, an offset that is not aligned has high bits set: one comparison sees all that is wrong
     turned = e.fresh(f"call i64 @llvm.fshr.i64(i64 {offset}, i64 {offset}, i64 {shift})")
-    e.give_up_unless(e.fresh(f"icmp ult i64 {turned}, {_room(e, space, shift, extent)}"))
+    e.give_up_unless(e.fresh(f"icmp ult i64 {turned}, {_room(e, space, base, shift, extent)}"))
     return tuple(e.fresh(f"getelementptr i8, ptr {p}, i64 {offset}") for p in pointers)
 
 
-def _room(e: Lowering, space: int, shift: int, extent: int) -> str:
-    """Return how many aligned places for `extent` bytes a state space has."""
-    name = f"room{space}.{shift}.{extent}"
+def _bound(e: Lowering, base: int, column: int) -> str:
+    """Return begin (0) or size (1) of the array that an address comes from."""
+    table, name = e.fixed_field(Launch, "bounds", "ptr"), f"bound{base}.{column}"
+    return e.once(
+        name, f"%{name}.at = getelementptr i8, ptr {table}, i64 {16 * (base - 1) + 8 * column}",
+        f"%{name} = load i64, ptr %{name}.at",
+    )  # fmt: skip
+
+
+def _global_memory(e: Lowering, which: str, base: int) -> str:
+    """Return the pointer to global memory, or its shadow, or to one array there."""
+    start = e.fixed_field(Launch, which, "ptr")
+    if not base:
+        return start
+    begin, name = _bound(e, base, 0), f"{which}{base}"
+    return e.once(
+        name, f"%{name}.offset = sub i64 {begin}, {records.GLOBAL_BASE}",
+        f"%{name} = getelementptr i8, ptr {start}, i64 %{name}.offset",
+    )  # fmt: skip
+
+
+def _room(e: Lowering, space: int, base: int, shift: int, extent: int) -> str:
+    """Return how many aligned places for `extent` bytes a state space, or an array in it, has."""
+    name = f"room{space}.{base}.{shift}.{extent}"
     if space == records.SHARED:
         size = f"zext i32 {e.fixed_field(Launch, 'shared_size', 'i32')} to i64"
+    elif base:
+        size = f"add i64 {_bound(e, base, 1)}, 0"
     else:
         size = f"add i64 {e.fixed_field(Launch, 'arena_size', 'i64')}, 0"
     e.declared["usub.sat"] = "declare i64 @llvm.usub.sat.i64(i64, i64)"
@@ -246,7 +279,7 @@ def store(e: Lowering, i: Instruction) -> None:
         values = [e.narrow(v, "i64") for v in (whole, high)]
     plain = e.fast and i.guard is None and space in (records.GLOBAL, records.SHARED)
     if plain and where.kind == "a" and where.stride == size * count:
-        return _fast_store(e, space, where, values, size, count)
+        return _fast_store(e, i, space, where, values, size, count)
     site, mask = _prepare(e, i, where, SiteInfo(space, size, count, store=1))
     if space == records.GLOBAL:
         _forbid_partial_bytes(e, values, mask)
@@ -267,10 +300,10 @@ def _forbid_partial_bytes(e: Lowering, values: list[Val], mask: str) -> None:
 
 
 def _fast_store(
-    e: Lowering, space: int, where: Val, values: list[Val], size: int, count: int
+    e: Lowering, i: Instruction, space: int, where: Val, values: list[Val], size: int, count: int
 ) -> None:
     extent = size * count * LANES
-    host, shade = _locate(e, space, where, size * count, extent)
+    host, shade = _locate(e, i, space, where, size * count, extent)
     _require(e, shade, extent, records.ALLOCATED, clear=records.READ_ONLY)
     shape, text = _interleave(e, [e.vector(v) for v in values], f"i{8 * size}")
     e.emit(f"store {shape} {text}, ptr {host}, align 1")
