@@ -10,9 +10,12 @@ from typing import Any
 
 from course import ROOT, environment, requirements, tiers
 
+#: The compilers for CUDA C++, by the package that brings them.
+COMPILERS = {"nvidia-cuda-nvrtc": "NVRTC", "ziglang": "clang"}
+
 #: What the course can do without, and the package or program that brings it.
 TOOLS = {
-    "NVRTC": ("nvidia-cuda-nvrtc", "compiles CUDA C++"),
+    COMPILERS[tiers.compiler()]: (tiers.compiler(), "compiles CUDA C++"),
     "nvdisasm": ("nvidia-cuda-nvdisasm", "shows machine code (SASS)"),
     "numba-cuda": ("numba-cuda", "compiles kernels written in Python"),
 }
@@ -107,7 +110,8 @@ def _abilities(tier: tiers.Tier, report: dict[str, Any]) -> list[str]:
     lectures = "open every lecture and solve every problem set for full marks"
     (able if report["packages"].get("jupyterlab") else unable).append(lectures)
     if tiers.has_compiler():
-        code = "PTX and SASS" if report["tools"]["nvdisasm"] else "PTX"
+        assembles = tiers.compiler() != "ziglang" and report["tools"]["nvdisasm"]
+        code = "PTX and SASS" if assembles else "PTX"
         able.append(f"compile CUDA C++ for any GPU from Turing to Blackwell and show its {code}")
     if tier.level == 0 and tiers.has_virtual_gpu():
         able.append("run kernels on the virtual GPU, which checks and counts; it is no stopwatch")

@@ -90,9 +90,15 @@ def describe(tier: Tier) -> str:
     return f"T0: no NVIDIA GPU here. {_without_gpu()}"
 
 
+def compiler() -> str:
+    """Return the package whose compiler reads CUDA C++ here: NVRTC's, or for want of it clang's."""
+    uses_clang = os.environ.get("COURSE_COMPILER", "") == "clang" or sys.platform == "darwin"
+    return "ziglang" if uses_clang else "nvidia-cuda-nvrtc"
+
+
 def has_compiler() -> bool:
-    """Tell whether NVRTC, the compiler for CUDA C++, is installed (there is none for macOS)."""
-    return requirements.installed("nvidia-cuda-nvrtc") is not None
+    """Tell whether a compiler for CUDA C++ is installed."""
+    return requirements.installed(compiler()) is not None
 
 
 def has_virtual_gpu() -> bool:
@@ -103,13 +109,11 @@ def has_virtual_gpu() -> bool:
 
 def _without_gpu() -> str:
     """Say what becomes of kernels at T0."""
-    if sys.platform == "darwin":
-        return "Kernels can be read here; NVIDIA has no compiler for them on macOS."
     if not has_compiler():
-        return "Kernels can be read here; their compiler, NVRTC, is not installed."
+        return f"Kernels can be read here; their compiler ({compiler()}) is not installed."
     if has_virtual_gpu():
         return "Kernels run on the virtual GPU, which counts what they do; times are recorded ones."
-    return "Kernels compile here and show their machine code; running them needs an NVIDIA GPU."
+    return "Kernels compile here and show what becomes of them; running them needs an NVIDIA GPU."
 
 
 def _level(capability: tuple[int, int]) -> int:

@@ -142,9 +142,21 @@ def test_banner_is_one_honest_line(monkeypatch, capsys, virtual, compiler, platf
     said = capsys.readouterr().out
     assert said.startswith("T0: no NVIDIA GPU here. ")
     assert said.count("\n") == 1
-    assert ("run on the virtual GPU" in said) == (virtual and compiler and platform == "linux")
-    assert ("Kernels compile here" in said) == (not virtual and compiler and platform == "linux")
-    assert ("macOS" in said) == (platform == "darwin")
+    assert ("run on the virtual GPU" in said) == (virtual and compiler)
+    assert ("Kernels compile here" in said) == (not virtual and compiler)
+    package = "ziglang" if platform == "darwin" else "nvidia-cuda-nvrtc"
+    assert (package in said) == (not compiler)
+
+
+def test_the_compiler_can_be_chosen(monkeypatch):
+    monkeypatch.setattr(tiers.sys, "platform", "linux")
+    monkeypatch.delenv("COURSE_COMPILER", raising=False)
+    assert tiers.compiler() == "nvidia-cuda-nvrtc"
+    monkeypatch.setenv("COURSE_COMPILER", "clang")
+    assert tiers.compiler() == "ziglang"
+    monkeypatch.setattr(tiers, "has_compiler", lambda: True)
+    able, _ = abilities(0)
+    assert "PTX" in "".join(able) and "SASS" not in "".join(able)
 
 
 # --- the report --------------------------------------------------------------------------------

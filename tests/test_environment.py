@@ -514,6 +514,7 @@ def test_the_real_file_has_one_pin_a_package_on_every_platform(platform):
         assert len(names) == len(set(names)) > 100
         assert "torch" in names
         assert ("nvidia-cuda-nvrtc" in names) == (platform != "darwin")
+        assert ("ziglang" in names) == (platform == "darwin")
 
 
 def test_differences_ignore_builds_and_trailing_zeros(tmp_path):

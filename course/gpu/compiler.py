@@ -1,12 +1,14 @@
 """CUDA C++ to PTX and machine code with NVRTC: no GPU, no driver, no toolkit.
 
-NVRTC comes as a pip wheel for Linux and Windows. What it makes is cached on disk by content.
+NVRTC comes as a pip wheel for Linux and Windows. On macOS clang stands in for it, and wherever
+COURSE_COMPILER=clang asks for that. What they make is cached on disk by content.
 """
 
 import functools
 import hashlib
 import importlib.metadata
 import json
+import os
 import re
 import sys
 from collections.abc import Callable
@@ -15,7 +17,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, Literal
 
-from course.gpu import cache, diagnostics, headers
+from course.gpu import cache, clang, diagnostics, headers
 from course.gpu.errors import CompileError, NoCompiler
 
 #: What kernels are compiled for where no GPU decides: H100 and H200, with all they have.
@@ -107,9 +109,9 @@ def build(
     CompileError
         The source is wrong; the message shows its lines.
     NoCompiler
-        There is no NVRTC here.
+        There is no compiler here, or none that reaches the goal.
     """
-    nvrtc = _nvrtc()
+    run = _run_clang if uses_clang() else _run
     key = _key(source, goal, arch, options, expressions)
     if key and (parts := cache.load(key)):
         return Build(
@@ -118,7 +120,7 @@ def build(
             parts["log"].decode(),
             json.loads(parts["lowered"]),
         )
-    made = _run(nvrtc, source, _flags(goal, arch, options), expressions, ptx)
+    made = run(source, goal, arch, options, expressions, ptx)
     if key:
         parts = {
             "ptx": made.ptx.encode(),
@@ -138,12 +140,13 @@ def _key(
     expressions: tuple[str, ...],
 ) -> str | None:
     folders = re.findall(r"(?:^|\n)(?:-I|--include-path=)\s*(.+)", "\n".join(options))
-    included = headers.fingerprint(source.text, source.folder, tuple(map(Path, folders)))
+    extra = (*map(Path, folders), *(headers.CLANG_SHIMS if uses_clang() else ()))
+    included = headers.fingerprint(source.text, source.folder, extra)
     if included is None:
         return None
     inputs = [
         _CACHE_FORMAT,
-        nvrtc_version(),
+        name(),
         _wheel_version(),
         goal,
         arch,
@@ -170,13 +173,29 @@ def _flags(goal: Goal, arch: str, options: tuple[str, ...]) -> list[str]:
     ]
 
 
-def _run(
-    nvrtc: ModuleType,
+def _run_clang(
     source: Source,
-    flags: list[str],
+    goal: Goal,
+    arch: str,
+    options: tuple[str, ...],
+    expressions: tuple[str, ...],
+    _ptx: str,
+) -> Build:
+    if goal == "cubin":
+        clang.refuse_cubin()
+    text, log, lowered = clang.to_ptx(source, arch, options, expressions)
+    return Build(_with_short_names(text, source), b"", log, lowered)
+
+
+def _run(
+    source: Source,
+    goal: Goal,
+    arch: str,
+    options: tuple[str, ...],
     expressions: tuple[str, ...],
     ptx: str,
 ) -> Build:
+    nvrtc, flags = _nvrtc(), _flags(goal, arch, options)
     name = str(_readable(source.folder) / source.path.name)
     program = _made(nvrtc.nvrtcCreateProgram(source.text.encode(), name.encode(), 0, [], []))
     try:
@@ -236,6 +255,28 @@ def _readable(folder: Path) -> Path:
     return Path(buffer.value) if 0 < size < len(buffer) else folder
 
 
+def uses_clang() -> bool:
+    """Tell whether clang compiles: on macOS, and where COURSE_COMPILER says so.
+
+    Raises
+    ------
+    NoCompiler
+        COURSE_COMPILER says something else.
+    """
+    chosen = os.environ.get("COURSE_COMPILER")
+    if chosen not in (None, "", "nvrtc", "clang"):
+        raise NoCompiler(
+            f"COURSE_COMPILER is {chosen!r}: it may be nvrtc or clang. Unset it to let the "
+            "machine decide."
+        )
+    return chosen == "clang" or (sys.platform == "darwin" and chosen != "nvrtc")
+
+
+def name() -> str:
+    """Return the compiler and its version, such as ``"NVRTC 13.0"`` or ``"clang 22.1.8"``."""
+    return f"clang {clang.version()}" if uses_clang() else f"NVRTC {nvrtc_version()}"
+
+
 def nvrtc_version() -> str:
     """Return the version of the CUDA compiler, such as ``"13.0"``.
 
@@ -259,7 +300,7 @@ def _wheel_version() -> str:
 
 def supported_archs() -> tuple[int, ...]:
     """Return the compute capabilities that the compiler knows, times ten: 75, 80, ..., 90, ..."""
-    return tuple(_made(_nvrtc().nvrtcGetSupportedArchs()))
+    return clang.ARCHS if uses_clang() else tuple(_made(_nvrtc().nvrtcGetSupportedArchs()))
 
 
 def compiler_problem() -> str | None:
@@ -271,6 +312,9 @@ def compiler_problem() -> str | None:
         One paragraph for people.
     """
     try:
+        if uses_clang():
+            clang.version()
+            return None
         _nvrtc()
     except NoCompiler as problem:
         return str(problem)
@@ -287,10 +331,10 @@ def compiler_problem() -> str | None:
 def _nvrtc() -> ModuleType:
     if sys.platform == "darwin":
         raise NoCompiler(
-            "CUDA C++ cannot be compiled on macOS: NVIDIA publishes no NVRTC for it. Two ways out: "
-            "open the course in a Linux container (Docker, Podman or OrbStack; an arm64 image runs "
-            "at full speed on Apple silicon and all packages exist for it), or on a remote Linux "
-            "machine. Lectures and assignments without CUDA C++ work here as they are."
+            "NVIDIA publishes no NVRTC for macOS. Unset COURSE_COMPILER, and clang compiles CUDA "
+            "C++ to PTX; for machine code (SASS) and registers open the course in a Linux "
+            "container (Docker, Podman or OrbStack; an arm64 image runs at full speed on Apple "
+            "silicon), or on a remote Linux machine."
         )
     try:
         from cuda.bindings import nvrtc
@@ -318,7 +362,7 @@ def checked_arch(arch: str) -> str:
     match = re.fullmatch(r"sm_(\d+)[af]?", arch)
     if not match or int(match[1]) not in known:
         raise CompileError(
-            f"arch={arch!r} is not an architecture that NVRTC {nvrtc_version()} compiles for. "
+            f"arch={arch!r} is not an architecture that {name()} compiles for. "
             f"Expected sm_ and one of {', '.join(map(str, known))}, with an a behind it for "
             "instructions of that chip alone (sm_90a: wgmma, TMA on H100 and H200)."
         )

@@ -14,6 +14,8 @@ from course import ROOT
 SHIMS = Path(__file__).parent / "include"
 #: The course's own device code: ``#include "tile/tile.cuh"`` works from anywhere.
 KERNELS = ROOT / "kernels"
+#: The same for clang, which needs what is built into NVRTC, and CUDA's own headers, first.
+CLANG_SHIMS = (SHIMS / "clang", SHIMS)
 #: Included before every source, as nvcc includes <cuda_runtime.h>.
 PRELUDE = "course_prelude.h"
 

@@ -13,6 +13,7 @@ import keyword
 from pathlib import Path
 from typing import Any
 
+from course.gpu import compiler
 from course.gpu.compiler import Source
 from course.gpu.errors import CompileError
 from course.gpu.module import Module
@@ -48,16 +49,16 @@ def cuda(shell: Any, line: str, cell: str) -> None:
     # the magic's own line stays as a comment, so that line numbers agree with the notebook's
     text = f"// %%cuda {name}".rstrip() + f"\n{cell}"
     module = Module(Source(text, f"{name or 'cell'}.cu", Path.cwd()), None, ())
-    usage = module.resources()
-    for warning in module.warnings + usage.warnings:
+    usage = None if compiler.uses_clang() else module.resources()  # clang counts no registers
+    for warning in module.warnings + (usage.warnings if usage else ()):
         print(f"warning: {warning}")
     bound: dict[str, Any] = {name: module} if name else {}
     for kernel in module:
         bare = kernel.split("::")[-1]
-        print(f"{kernel}: {usage[kernel]}")
+        print(f"{kernel}: {usage[kernel] if usage else f'PTX by {compiler.name()}'}")
         if bare.isidentifier() and not keyword.iskeyword(bare):
             bound[bare] = module[kernel]
-    if not usage:
+    if not list(module):
         print(_nothing_bound(name))
     shell.push(bound)
 

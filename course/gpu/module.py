@@ -46,7 +46,7 @@ def compile(
     CompileError
         The source is wrong; the message shows its lines.
     NoCompiler
-        There is no CUDA compiler here (macOS has none).
+        There is no CUDA compiler here.
     """
     if isinstance(source, Path):
         try:
@@ -140,7 +140,13 @@ class Module:
         return self._ptx
 
     def cubin(self) -> bytes:
-        """Return the machine code of `arch`, an ELF file; assembled when first asked for."""
+        """Return the machine code of `arch`, an ELF file; assembled when first asked for.
+
+        Raises
+        ------
+        NoCompiler
+            clang compiled the source (on macOS): it writes PTX alone.
+        """
         return self._assembled().cubin
 
     def sass(self) -> str:

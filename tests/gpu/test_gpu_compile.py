@@ -199,8 +199,9 @@ def test_warnings_of_the_front_end_are_kept():
     assert gpu.compile("static __global__ void g(int* x) { x[0] = 1; }").warnings == ()
 
 
-def test_macos_gets_a_paragraph(monkeypatch):
+def test_nvrtc_on_macos_gets_a_paragraph(monkeypatch):
     monkeypatch.setattr(sys, "platform", "darwin")
+    monkeypatch.setenv("COURSE_COMPILER", "nvrtc")
     compiler._nvrtc.cache_clear()
     try:
         with pytest.raises(gpu.NoCompiler) as error:
