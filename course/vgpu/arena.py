@@ -141,6 +141,9 @@ class Arena:
 
     def holder(self, address: int) -> Allocation | None:
         """Return the allocation that `address` lies in, or None."""
+        at_its_start = self.allocations.get(address)
+        if at_its_start is not None and at_its_start.size:
+            return at_its_start
         return next((a for a in self._all() if 0 <= address - a.address < a.size), None)
 
     def _all(self) -> list[Allocation]:

@@ -4,6 +4,7 @@ One case a file in `kernels/`: it launches the file's kernels on random data of 
 compares with NumPy. Outputs start as NaN or -1, so that what nobody writes shows.
 """
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -54,6 +55,20 @@ def test_kernel(name, version, compiled):
     for schedule in SCHEDULES:
         with gpu.use(VirtualDevice(vgpu.Options(**VERSIONS[version], **schedule))):
             CASES[name](module, np.random.default_rng(3))
+
+
+BARRIER = re.compile(r"(__syncthreads|grid\.sync)\(\);")
+
+
+@pytest.mark.parametrize("path", sorted(FOLDER.glob("*.cu")), ids=lambda path: path.stem)
+def test_every_barrier_is_missed(path):
+    source = path.read_text(encoding="utf-8")
+    for barrier in BARRIER.finditer(source):
+        module = gpu.compile(source[: barrier.start()] + ";" + source[barrier.end() :])
+        watched = VirtualDevice(vgpu.Options(races=True))
+        with gpu.use(watched), pytest.raises(gpu.KernelFault) as caught:
+            CASES[path.stem](module, np.random.default_rng(3))
+        assert caught.value.fault.kind in ("race", "undefined")
 
 
 def nan(*shape):
