@@ -151,7 +151,8 @@ class _Inliner:
         returns = lists[0].items if has_returns else ()
         arguments = lists[-1].items if len(lists) == 2 or (not has_returns and lists) else ()
         names = {p.name: a.name for p, a in zip(callee.params, arguments, strict=True)}
-        names |= {p.name: r.name for p, r in zip(callee.returns, returns, strict=True)}
+        # what a callee does not return stays undefined, as where numba declares a void function
+        names |= {p.name: r.name for p, r in zip(callee.returns, returns, strict=False)}
         self.calls += 1
         body = self.expand(callee, f"#{self.calls}", stack, names)
         body = [

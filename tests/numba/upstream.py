@@ -5,8 +5,7 @@
     python tests/numba/upstream.py --failed        # with the errors of what failed
 
 Each file runs in a process of its own, with a limit for every test and for the file. Many of the
-tests read assembler with the package filecheck: `pip install filecheck` first, or they count as
-not applicable.
+tests read assembler with the package filecheck: `pip install filecheck ml_dtypes` first.
 """
 
 import argparse
@@ -34,7 +33,32 @@ globals().update(
 SKIPPED_FOLDERS = {"cudasim", "benchmarks", "nocuda", "core"}
 
 #: Why a test that fails does not apply here: a pattern for its name or its error, and the reason.
-REASONS: list[tuple[str, str]] = []
+REASONS = [
+    ("calls through a function pointer", "function pointers: destructors of numba's own memory"),
+    ("the call of malloc", "memory allocated in a kernel"),
+    ("recursive device functions", "recursion"),
+    ("DynamicLibNotFoundError", "asks NVIDIA's driver library itself"),
+    (r"cuda\.core\.", "takes objects of the package cuda-core"),
+    (r"test_ipc\.py", "memory shared between processes"),
+    ("opcode: 'tensormap", "tensor maps"),
+    (
+        r"(transpose|test_freevar|test_issue_2393)[\s\S]*which nobody has written",
+        "the test itself stores memory that nobody wrote: a fault here",
+    ),
+    ("test_cuda_disabled", "wants to find no GPU; the virtual one is always there"),
+    ("test_multiprocessing", "wants CUDA to fail in a forked process"),
+    ("test_cupy_bfloat16_interop", "needs cupy"),
+    ("test_ex_3d_grid", "450 million random numbers: minutes on a CPU"),
+    ("launch_bounds promised", "refused as it should be, in other words than the driver's"),
+    ("each must lie between", "refused as it should be, in other words than the driver's"),
+    (r"test_caching\.py", "numba's own files of compiled kernels: the course keeps them itself"),
+    (r"test_debug\.py|test_undefined_var", "compiles anew what the course keeps compiled"),
+    (r"test_warning\.py", "warnings about speed, which are off here"),
+    ("test_dispatcher_cpointer_arguments", "the test itself reads beyond its arrays"),
+    ("test_struct_model_type_arr", "the test itself writes beyond its arrays"),
+    (r"test_lineinfo\.py", "wants no line tables, which are always on here"),
+    ("test_tuple_of_empty_tuples", "numba's line tables fail for an empty tuple"),
+]
 
 
 def main() -> int:

@@ -289,6 +289,8 @@ def _kernel_class() -> type:
     class Kernel(_Kernel):
         """A kernel without what numba has only while it compiles."""
 
+        objectmode = False  # what numba sets in its constructor
+
         @functools.cached_property
         def _compiled(self) -> _Kernel:
             dispatcher, types = self.origin
