@@ -127,9 +127,12 @@ class VirtualDevice(Device):
         options = self.options
         if cooperative:
             options = dataclasses.replace(options, cooperative=True)
-        result = machine.launch(program, entry, grid, block, params, shared, options)
-        if result.printed:
-            print("".join(result.printed), end="")
+        try:
+            result = machine.launch(program, entry, grid, block, params, shared, options)
+        except vgpu.Fault as fault:
+            print("".join(fault.printed), end="")
+            raise
+        print("".join(result.printed), end="")
         if self.observe:
             self.observe(program.text, result)
 

@@ -305,6 +305,27 @@ def target_of(graph: Graph, operand: Operand) -> int:
     return graph.labels[operand.name]
 
 
+def cycle(graph: Graph, index: int) -> set[int]:
+    """Return the blocks of all loops that block `index` is part of; none if it is in no loop."""
+
+    def reached(edges: dict[int, list[int]]) -> set[int]:
+        found: set[int] = set()
+        left = list(edges[index])
+        while left:
+            at = left.pop()
+            if at not in found:
+                found.add(at)
+                left += edges[at]
+        return found
+
+    onward = {block.index: block.successors for block in graph.blocks}
+    back: dict[int, list[int]] = {block.index: [] for block in graph.blocks}
+    for start, ends in onward.items():
+        for end in ends:
+            back[end].append(start)
+    return reached(onward) & reached(back)
+
+
 # --- liveness
 
 

@@ -7,6 +7,7 @@ import numpy as np
 
 from . import records
 from .arena import Allocation, Arena
+from .cfg import cycle
 from .lowering import Layout, SiteInfo
 from .ptx import Instruction, Loc
 from .records import LOCAL_WINDOW, SHARED_WINDOW, WINDOW_BYTES
@@ -62,6 +63,8 @@ class Fault(RuntimeError):
         The same as thread indices (x, y, z).
     target : Target or None
         What the first lane's address points at.
+    printed : tuple of str
+        What the launch printed before.
     other : Place or None
         The second line of a race, or where an undefined value was read.
     """
@@ -83,6 +86,7 @@ class Fault(RuntimeError):
         self.other_block: tuple[int, ...] = ()
         self.other_thread: tuple[int, ...] = ()
         self.others: tuple[Fault, ...] = ()
+        self.printed: tuple[str, ...] = ()
         self.count = 1
         self.__dict__.update(details)
         super().__init__(self.report())
@@ -175,11 +179,9 @@ class Decoder:
         kind = int(cta["fault"])
         name = KINDS[kind]
         site = self.site(int(warp["fault_site"]))
-        mask = (
-            int(warp["fault_mask"])
-            if kind not in (records.ENDLESS, records.DEADLOCK)
-            else int(warp["live"])
-        )
+        mask = int(warp["fault_mask"])
+        if kind in (records.ENDLESS, records.DEADLOCK):
+            mask = int(warp["mask"]) or int(warp["live"])
         lanes = tuple(lane for lane in range(32) if mask >> lane & 1)
         details: dict[str, object] = {
             "kernel": self.kernel,
@@ -193,6 +195,7 @@ class Decoder:
         if kind == records.ENDLESS:
             site = None
             details["place"] = self.block_place(warp)
+            details["waiting"] = tuple(self.loop_reads(warp))
         elif kind == records.DEADLOCK:
             site = None
             details["waiting"] = tuple(self.waits(warps, cta))
@@ -442,11 +445,28 @@ class Decoder:
 
     def block_place(self, warp: np.void) -> Place | None:
         """Return the line at which a warp was interrupted."""
-        live = int(warp["live"])
-        lane = next(n for n in range(32) if live >> n & 1)
-        number = int(warp["resume"]) if int(warp["fast"]) else int(warp["pc"][lane])
-        items = self.layout.graph.blocks[number].instructions
+        items = self.layout.graph.blocks[self._at(warp)[0]].instructions
         return place_of(next((i.loc for i in items if i.loc), None), self.files)
+
+    def _at(self, warp: np.void) -> tuple[int, int]:
+        """Return the block of instructions that a warp was interrupted at, and a lane there."""
+        lanes = int(warp["mask"]) or int(warp["live"])
+        lane = (lanes & -lanes).bit_length() - 1
+        return int(warp["pc"][lane]), lane
+
+    def loop_reads(self, warp: np.void) -> list[str]:
+        """Say what the loop reads that a warp does not leave: that is what it may wait for."""
+        graph = self.layout.graph
+        at, lane = self._at(warp)
+        items = [i for n in cycle(graph, at) for i in graph.blocks[n].instructions]
+        reading = {id(i) for i in items if i.opcode in ("ld", "atom") and "param" not in i.mods}
+        sites = [s for s in self.layout.sites if s.size and id(s.instruction) in reading]
+        if len(sites) == 1:  # then the last address that the warp touched is its
+            target = self.target(sites[0], int(warp["address"][lane]))
+            place = place_of(sites[0].instruction.loc, self.files)
+            where = f" in line {place.line}" if place else ""
+            return [f"it reads {target.what}{where} again and again, and nobody changes it"]
+        return []
 
     def waits(self, warps: list[np.void], cta: np.void) -> list[str]:
         """Say for each warp what it waits for."""

@@ -148,8 +148,15 @@ class Library:
     @functools.cached_property
     def run_blocks(self) -> ctypes._CFuncPtr:
         """The scheduler; it runs without the interpreter's lock."""
-        types = (ctypes.c_void_p, ctypes.c_uint32, ctypes.c_uint32, ctypes.c_uint32)
-        return ctypes.CFUNCTYPE(ctypes.c_int, *types)(self.codes[0].address("runtime.run_blocks"))
+        address = self.codes[0].address("runtime.run_blocks")
+        return ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p)(address)
+
+    @functools.cached_property
+    def look_closer(self) -> ctypes._CFuncPtr:
+        """What a warp in an endless loop does at its last, told by its record."""
+        self.codes.append(self.compile(["runtime.look_closer"]))
+        address = self.codes[-1].address("runtime.look_closer")
+        return ctypes.CFUNCTYPE(None, ctypes.c_void_p)(address)
 
 
 @functools.cache

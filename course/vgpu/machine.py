@@ -1,8 +1,9 @@
 """The virtual GPU: loads PTX, runs kernels, reports faults, counts."""
 
+import itertools
 import os
 import time
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -13,10 +14,13 @@ from .counters import Counts, collect
 from .detector import MOST_BLOCKS, Detector
 from .faults import Decoder, Fault
 from .program import Kernel, Program
-from .records import GLOBAL_BASE, Cta, Launch, Probe, Warp
+from .records import GLOBAL_BASE, Launch
+from .residents import Residents, place_bytes
 
 SCHEDULES = {"round-robin": 0, "reverse": 1, "random": 2, "greedy": 3}
 _LOG_WORDS = 1 << 16
+#: For blocks that run at the same time, as far as that is for us to say.
+_MOST_BYTES = 1 << 30
 
 
 class LaunchRefused(ValueError):
@@ -31,6 +35,20 @@ class Limits:
     block: tuple[int, int, int] = (1024, 1024, 64)
     grid: tuple[int, int, int] = (2**31 - 1, 65535, 65535)
     shared_per_block: int = 232_448
+    multiprocessors: int = 132
+    threads_per_multiprocessor: int = 2048
+    blocks_per_multiprocessor: int = 32
+    shared_per_multiprocessor: int = 233_472
+
+    def resident(self, threads: int, shared: int) -> int:
+        """Return how many blocks of `threads` threads and `shared` bytes run at the same time."""
+        whole_warps = -(-threads // 32) * 32
+        a_multiprocessor = min(
+            self.blocks_per_multiprocessor,
+            self.threads_per_multiprocessor // whole_warps,
+            self.shared_per_multiprocessor // (shared + 1024),  # the system takes 1 KB a block
+        )
+        return self.multiprocessors * a_multiprocessor
 
 
 @dataclass(frozen=True)
@@ -48,8 +66,9 @@ class Options:
         Use the fast version of kernels where it is safe. Without it all goes the masked way.
     cooperative : bool
         All blocks run at once, turn by turn, so that they can wait for each other.
-    patience : int
-        How often a block's warps may use up their time slice before it counts as an endless loop.
+    patience : float
+        Seconds of computing in which no warp ends and no barrier opens, after which a launch counts
+        as endless.
     """
 
     schedule: str = "round-robin"
@@ -58,7 +77,7 @@ class Options:
     races: bool = False
     fast: bool = True
     cooperative: bool = False
-    patience: int = 200_000
+    patience: float = 30
     slice: int = 2000
 
     def __post_init__(self) -> None:
@@ -253,7 +272,7 @@ class _Run:
             threads=block[0] * block[1] * block[2],
             shared_size=layout.static_shared + shared, local_size=layout.local_size,
             record_bytes=layout.record_bytes, flags=flags, schedule=SCHEDULES[options.schedule],
-            slice=options.slice, patience=options.patience, dynamic_shared=shared,
+            slice=options.slice, dynamic_shared=shared,
             static_shared=layout.static_shared, blocks=len(layout.graph.blocks), symbols=table,
             log=self.log, log_size=len(self.log), random=options.seed,
             races=self.detector.record if self.detector else 0,
@@ -268,42 +287,29 @@ class _Run:
 
     def result(self) -> Result:
         """Run all blocks and return what they leave, or raise their fault."""
-        workers = self._workers()
-        resident = self._resident()
-        bounds = np.linspace(0, self.blocks, workers + 1).astype(int)
-        places = [self._place(resident) for _ in range(workers)]
-        launches = [self._own_launch(place) for place in places]
-        run = jit.library(self.options.counters or self.options.races).run_blocks
-        jobs = [
-            (place.ctypes.data, min(resident, int(last - first)), int(first), int(last))
-            for place, first, last in zip(places, bounds[:-1], bounds[1:], strict=True)
-        ]
+        teams = self._teams()
+        library = jit.library(self.options.counters or self.options.races)
         start = time.perf_counter()
-        if workers == 1:
-            codes = [run(*jobs[0])]
-        else:
-            with ThreadPoolExecutor(workers) as pool:
-                codes = list(pool.map(lambda job: run(*job), jobs))
+        codes = _run_all(teams, library, self.options.patience)
         seconds = time.perf_counter() - start
-        for code, place, launch in zip(codes, places, launches, strict=True):
-            if code == records.FAULT:
-                raise self._fault(place, launch)
-        race = self.detector and self.detector.fault(self._decoder(), self.grid, self.block)
-        if race:
-            raise race
-        printed = [
-            text
-            for launch in launches
-            for text in printing.messages(
-                self.log, int(launch["log_used"][0]), self._decoder().string
-            )
-        ]
+        fault = next(
+            (self._fault(t) for t, c in zip(teams, codes, strict=True) if c == records.FAULT), None
+        )
+        if fault is None and self.detector:
+            fault = self.detector.fault(self._decoder(), self.grid, self.block)
+        printed = [text for team in teams for text in self._printed(team)]
+        if fault:
+            fault.printed = tuple(printed)
+            raise fault
         counts = (
-            collect(self.kernel, self.probes, self.counts, self.machine.arena)
+            collect(self.kernel, teams[0].probes, teams[0].counts, self.machine.arena)
             if self.options.counters
             else None
         )
         return Result(counts, printed, seconds)
+
+    def _printed(self, team: Residents) -> list[str]:
+        return printing.messages(self.log, int(team.record["log_used"]), self._decoder().string)
 
     def close(self) -> None:
         """Give the parameter block back."""
@@ -319,38 +325,23 @@ class _Run:
         heavy = self.blocks * self.warps >= 256
         return min(os.cpu_count() or 1, self.blocks, 16) if plain and heavy else 1
 
-    def _resident(self) -> int:
-        if self.cooperative:
-            return self.blocks
-        # blocks that wait for each other must be there together, as many as a GPU would hold
-        return min(self.blocks, 64) if self.kernel.waits else 1
+    def _teams(self) -> list[Residents]:
+        """Divide the blocks among the workers."""
+        workers = self._workers()
+        most = self._most() if self.kernel.waits else 1
+        bounds = [self.blocks * n // workers for n in range(workers + 1)]
+        return [
+            Residents(
+                self.launch, self.kernel, self.detector, stretch, most, together=self.cooperative
+            )
+            for stretch in itertools.pairwise(bounds)
+        ]
 
-    def _own_launch(self, place: np.ndarray) -> np.ndarray:
-        launch = self.launch.copy()
-        self.kept.append(launch)
-        place["launch"] = launch.ctypes.data
-        return launch
-
-    def _place(self, resident: int) -> np.ndarray:
-        """Return `resident` Cta records with memory of their own."""
-        layout = self.kernel.layout
-        shared = layout.static_shared + self.shared
-        local = self.warps * 32 * layout.local_size
-        self.counts = np.zeros((len(layout.graph.blocks), 2), np.uint64)
-        self.probes = np.zeros(max(1, len(layout.sites)), Probe.dtype)
-        places = np.zeros(resident, Cta.dtype)
-        for record in places:
-            self._fill(
-                record,
-                shared=_aligned(shared + 64), shared_shadow=_aligned(shared + 64),
-                warps=_aligned(self.warps * layout.record_bytes),
-                local=_aligned(local + 64), local_shadow=_aligned(local + 64),
-                counts=self.counts, probe=self.probes,
-            )  # fmt: skip
-            if self.detector:
-                record["races"] = self.detector.block(shared).ctypes.data
-        self.kept.append(places)
-        return places
+    def _most(self) -> int:
+        """Return how many blocks run at the same time: as many as on a GPU, if memory lasts."""
+        shared = int(self.launch[0]["shared_size"])
+        fit = self.machine.limits.resident(int(np.prod(self.block)), shared)
+        return min(fit, max(64, _MOST_BYTES // place_bytes(self.kernel, self.warps, shared)))
 
     def _decoder(self) -> Decoder:
         return Decoder(
@@ -358,17 +349,31 @@ class _Run:
             self.block, self.kernel.layout.static_shared + self.shared, self.params,
         )  # fmt: skip
 
-    def _fault(self, places: np.ndarray, launch: np.ndarray) -> Fault:
-        index = (int(launch["faulty"][0]) - places.ctypes.data) // Cta.size
-        cta = places[index]
-        size = self.kernel.layout.record_bytes
-        raw = next(k for k in self.kept if k.ctypes.data == int(cta["warps"]))
-        warps = [np.frombuffer(raw, Warp.dtype, 1, n * size)[0] for n in range(self.warps)]
-        return self._decoder().decode(cta, warps[int(cta["fault_warp"])], warps)
+    def _fault(self, team: Residents) -> Fault:
+        place = team.faulty()
+        cta, warps = place.record[0], place.warps()
+        fault = self._decoder().decode(cta, warps[int(cta["fault_warp"])], warps)
+        if int(cta["fault"]) == records.ENDLESS and int(team.record["following"]) < self.blocks:
+            started = int(team.record["following"])
+            fault.waiting += (
+                f"{started:,} of {self.blocks:,} blocks have started: no more fit on the GPU until "
+                "one of them ends",
+            )
+        return fault
 
 
-def _aligned(size: int) -> np.ndarray:
-    """Return zeroed bytes that start at a multiple of 64."""
-    raw = np.zeros(size + 64, np.uint8)
-    start = -raw.ctypes.data % 64
-    return raw[start : start + size]
+def _run_all(teams: list[Residents], library: jit.Library, patience: float) -> list[int]:
+    """Run all teams, each in a thread if they are several; return how they ended."""
+    if len(teams) == 1:
+        return [teams[0].run(library, patience)]
+    with ThreadPoolExecutor(len(teams)) as pool:
+        jobs = [pool.submit(team.run, library, patience) for team in teams]
+        try:
+            # in short waits, because on Windows Ctrl-C does not end a wait
+            while wait(jobs, timeout=0.2).not_done:
+                pass
+        except BaseException:
+            for team in teams:
+                team.stopped = True
+            raise
+    return [job.result() for job in jobs]

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from . import opcodes, ptx  # noqa: F401 - opcodes fills the table of lowerings
-from .cfg import Graph, build
+from .cfg import Graph, build, cycle
 from .jit import Code, library
 from .lowering import Layout, Lowering
 from .records import Site
@@ -35,14 +35,17 @@ class Kernel:
     def ordered(self) -> bool:
         """Whether results may depend on the order in which blocks run."""
         return any(
-            i.opcode in ("atom", "red", "call", "trap") or _is_ordered(i)
+            i.opcode in ("atom", "red", "call", "trap") or _sees_others(i)
             for i in self._instructions()
         )
 
     @functools.cached_property
     def waits(self) -> bool:
-        """Whether a block may wait for what another block writes."""
-        return any(_is_ordered(i) for i in self._instructions())
+        """Whether a block may wait in a loop for what another block writes."""
+        return any(
+            any(_sees_others(i) for i in block.instructions) and cycle(self.graph, block.index)
+            for block in self.graph.blocks
+        )
 
     @functools.cached_property
     def synchronises_grid(self) -> bool:
@@ -120,11 +123,12 @@ def _compile(
     )  # fmt: skip
 
 
-def _is_ordered(item: ptx.Instruction) -> bool:
-    """Say whether an access is meant for other threads to see at once."""
-    return item.opcode in ("ld", "atom") and any(
-        m in ("volatile", "relaxed", "acquire", "acq_rel") for m in item.mods
-    )
+def _sees_others(item: ptx.Instruction) -> bool:
+    """Say whether an instruction is there to see what other threads write meanwhile."""
+    if item.opcode in ("atom", "membar", "fence"):
+        return True
+    ordered = ("volatile", "relaxed", "acquire")
+    return item.opcode == "ld" and any(m in ordered for m in item.mods)
 
 
 def _join(*texts: str) -> str:

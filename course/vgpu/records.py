@@ -17,8 +17,8 @@ ALLOCATED, DEFINED, READ_ONLY, TOUCHED_LOAD, TOUCHED_STORE = 1, 2, 4, 8, 16
 # State spaces in a Site.
 GLOBAL, SHARED, LOCAL, GENERIC = 0, 1, 2, 3
 
-# What a warp says when it stops running.
-DONE, AT_BARRIER, YIELD, FAULT, TO_MASKED, TO_FAST, AT_GRID = range(7)
+# What a warp or a stretch of blocks says when it stops running.
+DONE, AT_BARRIER, YIELD, FAULT, TO_MASKED, TO_FAST, MORE = range(7)
 
 # Kinds of fault.
 (
@@ -87,7 +87,13 @@ class Launch(Struct):
     flags: u32
     schedule: u32
     slice: i32  # backward jumps before a warp gives way
-    patience: u64  # slices without end before a launch counts as endless
+    open: u32  # places in which blocks run, and
+    most: u32  # how many there may be
+    places: u64  # table of their Cta records
+    following: u64  # the next block to start, and
+    last: u64  # the one before which to end
+    work: u64  # done since the host last looked
+    progress: u64  # warps and barriers that have come to an end
     dynamic_shared: u32
     static_shared: u32
     blocks: u32
@@ -216,7 +222,7 @@ class Cta(Struct):
     alive: u32
     running: u32
     random: u32
-    spins: u64
+    spun: u32  # whether the last warp that ran has used up its turn in a loop
 
 
 class Warp(Struct):
@@ -261,7 +267,7 @@ class Warp(Struct):
     fault_mask: u32
     fault_poison: u32
     flags: u32
-    yields: u32
+    tired: u32  # whether it has had a full turn, and others come first
     predicate: u32
     pc: Array(u32, 32)
     barrier_of: Array(u32, 32)

@@ -1,4 +1,4 @@
-"""The scheduler: lanes of a warp, warps of a block, barriers. Native code (see native.py)."""
+"""The scheduler: lanes of a warp, warps of a block, blocks of a grid. Native code (native.py)."""
 
 from . import access, lanes, watch
 from .native import Function, ctz, i32, i64, native, popcount, ptr, u8, u16, u32, u64, void
@@ -8,10 +8,10 @@ from .records import (
     DEADLOCK,
     DIVERGENT_BARRIER,
     DONE,
-    ENDLESS,
     FAULT,
     FULL,
     LANES,
+    MORE,
     TO_FAST,
     TO_MASKED,
     YIELD,
@@ -22,6 +22,9 @@ from .records import (
 
 NOWHERE = 0xFFFFFFFF
 KERNEL = Function(i32, (ptr(Warp),))
+ROUND_ROBIN, REVERSE, RANDOM, GREEDY = range(4)
+#: Work, in jumps back, after which the host looks at the clock: some milliseconds.
+LONG = 1 << 17
 
 
 # --- lanes
@@ -436,7 +439,7 @@ def _start_warp(c: ptr(Cta), k: u32, first_block: u32) -> void:
     w.syncing = 0
     w.prefer = 0
     w.resume = 0
-    w.yields = 0
+    w.tired = 0
     w.mask = 0
     live = u32(0)
     width = launch.block[0]
@@ -459,15 +462,19 @@ def _start_warp(c: ptr(Cta), k: u32, first_block: u32) -> void:
 
 
 @native
-def _start_block(c: ptr(Cta), linear: u32) -> void:
+def _start_block(c: ptr(Cta), number: u64) -> void:
     launch = ptr(Launch)(c.launch)
+    width = u64(launch.grid[0])
+    height = u64(launch.grid[1])
+    linear = u32(number)
     c.linear = linear
-    c.index[0] = linear % launch.grid[0]
-    c.index[1] = linear // launch.grid[0] % launch.grid[1]
-    c.index[2] = linear // (launch.grid[0] * launch.grid[1])
+    c.index[0] = u32(number % width)
+    c.index[1] = u32(number // width % height)
+    c.index[2] = u32(number // width // height)
     c.alive = launch.warps
     c.fault = 0
-    c.spins = 0
+    c.running = 1
+    c.spun = 0
     c.random = u32(launch.random) ^ ((linear + 1) * 2654435761)
     if c.random == 0:
         c.random = 1
@@ -484,106 +491,117 @@ def _start_block(c: ptr(Cta), linear: u32) -> void:
 
 @native
 def _run_warp(c: ptr(Cta), w: ptr(Warp)) -> i32:
-    """Run one warp for a slice; return FAULT or 0."""
+    """Run one warp for a turn; return FAULT or 0."""
     launch = ptr(Launch)(c.launch)
-    w.budget = launch.slice
-    if launch.schedule == 2:
-        w.budget = i32(_random(c) & 7)
+    turn = launch.slice
+    if launch.schedule == RANDOM:
+        turn = i32(_random(c) & 7)
+    w.budget = turn
     code = step(w)
+    launch.work = launch.work + 32 + u64(turn - w.budget)
     if code == FAULT:
         c.fault = w.fault
         c.fault_warp = w.index
         return FAULT
     w.state = u32(code)
+    c.spun = 1 if code == YIELD else 0
     if code == DONE:
         c.alive = c.alive - 1
+        launch.progress = launch.progress + 1
     if code == YIELD:
+        w.tired = 1
         # lanes that spin on a lock must let the lane that holds it run: look at others first
-        c.spins = c.spins + 1
-        w.yields = w.yields + 1
         w.prefer = w.pc[ctz(w.mask)] + 1 if w.fast == 0 and w.mask != 0 else 0
         lanes.open_meetings(w, 1)
-        if c.spins > launch.patience:
-            w.fault = ENDLESS
-            c.fault = ENDLESS
-            c.fault_warp = w.index
-            return FAULT
     return 0
 
 
 @native
-def run_round(c: ptr(Cta)) -> i32:
+def _run_round(c: ptr(Cta)) -> i32:
     """Give every warp of a block that can run one turn. Returns DONE, YIELD or FAULT."""
     launch = ptr(Launch)(c.launch)
     ran = u32(0)
     for turn in range(launch.warps):
         k = turn
-        if launch.schedule == 1:
+        if launch.schedule == REVERSE:
             k = launch.warps - 1 - turn
-        elif launch.schedule == 2:
+        elif launch.schedule == RANDOM:
             k = _random(c) % launch.warps
         w = _warp_at(c, k)
-        if w.state != YIELD:
+        if w.state != YIELD or (launch.schedule == GREEDY and w.tired != 0):
             continue
         ran += 1
         if _run_warp(c, w) == FAULT:
             return FAULT
-        _open_barriers(c)
-        if launch.schedule == 3:
+        if _open_barriers(c) != 0:
+            launch.progress = launch.progress + 1
+        if launch.schedule == GREEDY:
             break
     if c.alive == 0:
         return DONE
-    if ran == 0 and launch.schedule != 2:
-        if _open_barriers(c) == 0:
-            c.fault = DEADLOCK
-            return FAULT
-    elif ran == 0:
-        return _check_stuck(c)
-    return YIELD
+    return YIELD if ran != 0 else _next_turns(c)
 
 
 @native
-def _check_stuck(c: ptr(Cta)) -> i32:
+def _next_turns(c: ptr(Cta)) -> i32:
+    """Let all warps that can run have turns again; without any the block is stuck."""
     launch = ptr(Launch)(c.launch)
+    ready = u32(0)
     for k in range(launch.warps):
-        if _warp_at(c, k).state == YIELD:
-            return YIELD
-    if _open_barriers(c) == 0:
+        w = _warp_at(c, k)
+        w.tired = 0
+        if w.state == YIELD:
+            ready += 1
+    if ready == 0:
         c.fault = DEADLOCK
         return FAULT
     return YIELD
 
 
 @native
-def run_blocks(c: ptr(Cta), resident: u32, first: u32, last: u32) -> i32:
-    """Run blocks first..last-1 of the grid on `resident` places, turn by turn.
+def run_blocks(launch: ptr(Launch)) -> i32:
+    """Run blocks Launch.following..last-1 of the grid on the places there are, turn by turn.
 
-    Returns DONE, or FAULT with Launch.faulty naming the place.
+    Returns DONE; FAULT, with Launch.faulty naming the block; YIELD after a while, to be called
+    again; MORE if all blocks that run spin in loops, perhaps for one that could run beside them.
     """
-    following = first
-    for place in range(resident):
-        c[place].running = 0
-        if following < last:
-            _start_block(c[place], following)
-            c[place].running = 1
-            following += 1
-    while True:
+    launch.work = 0
+    while launch.work < LONG:
         busy = u32(0)
-        for place in range(resident):
-            block = c[place]
-            if block.running == 0:
-                continue
+        spun = u32(0)
+        for place in range(launch.open):
+            c = ptr(Cta)(ptr(u64)(launch.places)[place])
+            if c.running == 0:
+                if launch.following == launch.last:
+                    continue
+                _start_block(c, launch.following)
+                launch.following = launch.following + 1
             busy += 1
-            code = run_round(block)
+            code = _run_round(c)
             if code == FAULT:
-                launch = ptr(Launch)(c.launch)
-                launch.faulty = u64(block)
+                launch.faulty = u64(c)
                 return FAULT
             if code == DONE:
-                block.running = 0
-                if following < last:
-                    _start_block(block, following)
-                    block.running = 1
-                    following += 1
+                c.running = 0
+            else:
+                spun += c.spun
         if busy == 0:
             return DONE
+        if spun == busy and launch.open < launch.most and launch.following < launch.last:
+            return MORE
+    return YIELD
+
+
+@native
+def look_closer(w: ptr(Warp)) -> void:
+    """Run a warp that spins a little longer, lane by lane, so that its last addresses are known."""
+    if w.fast != 0:
+        for lane in range(i32(LANES)):
+            w.pc[lane] = w.resume
+        w.convert = 2 * w.resume
+        _to_masked(w)
+        w.fast = 0
+    w.fast_allowed = 0
+    w.fast_exists = 0
+    w.budget = 4
+    step(w)

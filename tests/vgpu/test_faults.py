@@ -11,7 +11,7 @@ from course.gpu.virtual_device import VirtualDevice
 
 def launch(source, grid, block, *arguments, fast=True, shared=0, **options):
     """Run kernel `k` of `source` on a virtual GPU and return the fault it raises, or None."""
-    with gpu.use(VirtualDevice(vgpu.Options(fast=fast, patience=2000, **options))):
+    with gpu.use(VirtualDevice(vgpu.Options(fast=fast, patience=1, **options))):
         kernel = gpu.compile(source)["k"]
         try:
             kernel[grid, block, shared](*arguments)
