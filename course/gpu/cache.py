@@ -38,7 +38,7 @@ def load(key: str) -> dict[str, bytes] | None:
     """
     try:
         data = _path(key).read_bytes()
-    except OSError:
+    except (OSError, RuntimeError):  # the latter: this user has no home
         return None
     digest, body = data[:32], data[32:]
     if hashlib.sha256(body).digest() != digest:
@@ -52,18 +52,18 @@ def load(key: str) -> dict[str, bytes] | None:
 
 
 def store(key: str, parts: dict[str, bytes]) -> None:
-    """Keep `parts` under `key`. A full or read-only disk is no error: nothing is kept then."""
+    """Keep `parts` under `key`, if there is a place for it: a full disk or no home is no error."""
     head = json.dumps([[name, len(data)] for name, data in parts.items()]).encode()
     body = head + b"\n" + b"".join(parts.values())
-    target = _path(key)
     temporary = None
     try:
+        target = _path(key)
         target.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.NamedTemporaryFile(dir=target.parent, suffix=".tmp", delete=False) as file:
             temporary = file.name
             file.write(hashlib.sha256(body).digest() + body)
         os.replace(temporary, target)
-    except OSError:
+    except (OSError, RuntimeError):
         if temporary:
             with contextlib.suppress(OSError):
                 os.unlink(temporary)

@@ -1,6 +1,7 @@
 """Kernels as basic blocks: calls inlined, block boundaries, what is live where."""
 
 import collections
+import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
@@ -68,6 +69,7 @@ class Graph:
 def build(module: Module, entry: str) -> Graph:
     """Return the control-flow graph of kernel `entry`, its calls inlined."""
     function = module.functions[entry]
+    _refuse_clusters(function)
     flat = _Inliner(module)
     body = flat.expand(function, "", (), {})
     blocks, labels = _split(_with_known_masks(body))
@@ -75,6 +77,17 @@ def build(module: Module, entry: str) -> Graph:
     _connect(graph)
     _liveness(blocks)
     return graph
+
+
+def _refuse_clusters(function: Function) -> None:
+    size = function.directives.get("reqnctapercluster", ())
+    left_to_launch = "explicitcluster" in function.directives and not size
+    if math.prod(size) != 1 or left_to_launch:
+        shape = " x ".join(map(str, size)) or "a size given at launch"
+        raise Unsupported(
+            f"{function.name} runs in clusters of blocks (__cluster_dims__: {shape}), and the "
+            "virtual GPU does not run clusters yet"
+        )
 
 
 # --- inlining

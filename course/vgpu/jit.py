@@ -20,16 +20,19 @@ llvm.initialize_native_target()
 llvm.initialize_native_asmprinter()
 
 
-def cache_folder() -> Path:
-    """Return the folder for compiled code: ``COURSE_CACHE`` or the user's own cache folder."""
+def cache_folder() -> Path | None:
+    """Return the folder for compiled code: ``COURSE_CACHE`` or the user's own cache folder.
+
+    A user without a home, as in some containers, has none: then nothing is kept.
+    """
     if os.environ.get("COURSE_CACHE"):
         return Path(os.environ["COURSE_CACHE"]) / "vgpu"
-    if sys.platform == "win32":
-        base = os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local"
-    elif sys.platform == "darwin":
-        base = Path.home() / "Library" / "Caches"
-    else:
-        base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    chosen = {"win32": "LOCALAPPDATA", "darwin": ""}.get(sys.platform, "XDG_CACHE_HOME")
+    usual = {"win32": "AppData/Local", "darwin": "Library/Caches"}.get(sys.platform, ".cache")
+    try:
+        base = os.environ.get(chosen) or Path.home() / usual
+    except RuntimeError:
+        return None
     return Path(base) / "gpus-and-flashattention" / "vgpu"
 
 
@@ -44,7 +47,8 @@ class Code:
     def __init__(self, text: str, level: int) -> None:
         """Compile `text` (level 0 quickly, 2 well), or take the object file of an earlier run."""
         key = hashlib.sha256(f"{_VERSION} {level}\n{text}".encode()).hexdigest()[:40]
-        path = cache_folder() / f"{key}.o"
+        folder = cache_folder()
+        path = folder / f"{key}.o" if folder else None
         target = llvm.Target.from_default_triple()
         machine = target.create_target_machine(
             cpu=_CPU, features=_FEATURES, opt=level, jit=True, codemodel="jitdefault"
@@ -77,8 +81,10 @@ def _optimise(module: llvm.ModuleRef, machine: llvm.TargetMachine) -> None:
     builder.getModulePassManager().run(module, builder)
 
 
-def _read(path: Path) -> bytes | None:
+def _read(path: Path | None) -> bytes | None:
     """Return a stored object if it is whole: its last 32 bytes are the hash of the rest."""
+    if path is None:
+        return None
     try:
         data = path.read_bytes()
     except OSError:
@@ -87,8 +93,10 @@ def _read(path: Path) -> bytes | None:
     return body if hashlib.sha256(body).digest() == check else None
 
 
-def _write(path: Path, obj: bytes) -> None:
+def _write(path: Path | None, obj: bytes) -> None:
     """Store an object so that no other process ever sees half of it; a full disk does no harm."""
+    if path is None:
+        return
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as file:

@@ -35,6 +35,7 @@ class Limits:
     block: tuple[int, int, int] = (1024, 1024, 64)
     grid: tuple[int, int, int] = (2**31 - 1, 65535, 65535)
     shared_per_block: int = 232_448
+    static_shared_per_block: int = 49_152
     multiprocessors: int = 132
     threads_per_multiprocessor: int = 2048
     blocks_per_multiprocessor: int = 32
@@ -181,7 +182,7 @@ class Machine:
         affine = block[0] % 32 == 0 or block[1] * block[2] == 1
         watched = options.counters or options.races
         kernel = program.kernel(entry, affine, options.fast and not watched, watched)
-        self._check(kernel, grid, block, shared)
+        self._check(kernel, program.module.target, grid, block, shared)
         blocks = grid[0] * grid[1] * grid[2]
         if options.races and blocks > MOST_BLOCKS:
             raise LaunchRefused(
@@ -196,7 +197,12 @@ class Machine:
                 run.close()
 
     def _check(
-        self, kernel: Kernel, grid: tuple[int, ...], block: tuple[int, ...], shared: int
+        self,
+        kernel: Kernel,
+        target: str,
+        grid: tuple[int, ...],
+        block: tuple[int, ...],
+        shared: int,
     ) -> None:
         limits = self.limits
         threads = int(np.prod(block, dtype=np.int64))
@@ -217,12 +223,28 @@ class Machine:
                 f"{kernel.name}: a block of {threads} threads, but __launch_bounds__ promised at "
                 f"most {int(np.prod(bounds))}"
             )
-        total = kernel.layout.static_shared + shared
+        static = kernel.layout.static_shared
+        if static > limits.static_shared_per_block and not _is_specific(target):
+            raise LaunchRefused(
+                f"{kernel.name}: {static:,} bytes of static shared memory, and code for {target} "
+                f"may have {limits.static_shared_per_block:,}. Declare it extern __shared__ and "
+                "give its size at launch, or compile for sm_90a."
+            )
+        total = static + shared
         if total > limits.shared_per_block:
             raise LaunchRefused(
                 f"{kernel.name}: {total:,} bytes of shared memory a block, and the limit is "
                 f"{limits.shared_per_block:,}"
             )
+
+
+def _is_specific(target: str) -> bool:
+    """Say whether code is for one GPU alone, as for sm_90a: then static shared memory may be large.
+
+    So does ptxas decide since CUDA 13.
+    """
+    number = target.removeprefix("sm_")
+    return number[-1:] in ("a", "f") and int(number[:-1]) >= 90
 
 
 class _Run:

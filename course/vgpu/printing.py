@@ -51,7 +51,8 @@ def _format(text: str, raw: bytes, string: Callable[[int], str]) -> str:
         if kind in "eEfFgG":
             return f"%{spec}{kind}" % take(8, "d")
         if kind in "aA":
-            return float(take(8, "d")).hex()
+            digits = re.sub(r"\.?0*p", "p", float(take(8, "d")).hex())
+            return f"%{flags + width}s" % (digits.upper() if kind == "A" else digits)
         if kind == "s":
             return f"%{spec}s" % string(int(take(8, "Q")))
         if kind == "p":
@@ -60,6 +61,29 @@ def _format(text: str, raw: bytes, string: Callable[[int], str]) -> str:
             return f"%{spec}s" % chr(int(take(4, "I")) & 255)
         wide = length in ("ll", "l", "z", "t", "j")
         code = ("q" if wide else "i") if kind in "di" else ("Q" if wide else "I")
-        return f"%{spec}{'d' if kind == 'u' else kind}" % take(8 if wide else 4, code)
+        value = take(8 if wide else 4, code)
+        if length in ("h", "hh"):
+            bits = 16 if length == "h" else 8
+            value &= (1 << bits) - 1
+            value -= (value >> (bits - 1) << bits) if kind in "di" else 0
+        if "#" in flags and kind in "oxX":
+            return _alternative(kind, flags, width, precision, value)
+        return f"%{spec}{'d' if kind == 'u' else kind}" % value
 
     return _FORMAT.sub(one, text)
+
+
+def _alternative(kind: str, flags: str, width: str, precision: str | None, value: int) -> str:
+    """Return an octal or hexadecimal number in the form of C's ``#``, which is not Python's."""
+    digits = format(value, kind)
+    if precision is not None:
+        digits = digits.zfill(int(precision or 0)) if value or int(precision or 0) else ""
+    before = f"0{kind}" if kind != "o" and value else ""
+    if kind == "o" and not digits.startswith("0"):
+        before = "0"
+    room = int(width or 0) - len(before)
+    if "-" in flags:
+        return before + digits.ljust(room)
+    if "0" in flags and precision is None:
+        return before + digits.zfill(room)
+    return (before + digits).rjust(int(width or 0))

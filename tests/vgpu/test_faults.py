@@ -1,5 +1,7 @@
 """Each kind of fault: a small kernel that has it, and the report that names line and element."""
 
+import pathlib
+
 import numpy as np
 import pytest
 
@@ -223,6 +225,33 @@ def test_printf_formats_as_c_does(capsys, fast):
     assert capsys.readouterr().out == "7  2.50|text|ff z 1099511627776 %\n"
 
 
+ALTERNATIVES = "[%#o|%#x|%#X|%#8o|%#-8x|%#08x|%#.5o|%#.5x|%#10.5x|%#.0o|%#.0x]"
+
+
+@pytest.mark.parametrize(
+    "value, expected",  # as glibc prints it
+    [
+        (0, "[0|0|0|       0|0       |00000000|00000|00000|     00000|0|]"),
+        (8, "[010|0x8|0X8|     010|0x8     |0x000008|00010|0x00008|   0x00008|010|0x8]"),
+        (255, "[0377|0xff|0XFF|    0377|0xff    |0x0000ff|00377|0x000ff|   0x000ff|0377|0xff]"),
+    ],
+)  # fmt: skip
+def test_printf_of_octal_and_hexadecimal_numbers(capsys, value, expected):
+    source = f'__global__ void k(int n) {{ printf("{ALTERNATIVES}"{", n" * 11}); }}'
+    assert launch(source, 1, 1, value) is None
+    assert capsys.readouterr().out == expected
+
+
+def test_printf_of_short_numbers_and_exact_floats(capsys):
+    source = r"""__global__ void k(int n) {
+        printf("%hd|%hu|%hhx|%+d|% d|%05d|%a|%A|%10a|%#g\n",
+               n, n, n, 5, 5, -42, 1.5, 1.5, 1.0, 1.0);
+    }"""
+    assert launch(source, 1, 1, 70000) is None
+    expected = "4464|4464|70|+5| 5|-0042|0x1.8p+0|0X1.8P+0|    0x1p+0|1.00000\n"
+    assert capsys.readouterr().out == expected
+
+
 def test_shared_memory_out_of_bounds(fast):
     source = """__global__ void k(float* a, int n) {
         __shared__ float s[32];
@@ -242,6 +271,46 @@ def test_limits_are_checked_before_anything_runs():
             kernel[1, 256](zeros(4))
         with pytest.raises(gpu.LaunchError, match="shared"):
             kernel[1, 32, 300_000](zeros(4))
+
+
+@pytest.mark.parametrize("arch, most", [("sm_80", 48), ("sm_90", 48), ("sm_90a", 227)])
+def test_static_shared_memory_has_the_limit_of_ptxas(arch, most):
+    source = """__global__ void k(float* a) {
+        __shared__ float s[SIZE * 256];
+        s[threadIdx.x] = a[threadIdx.x];
+        __syncthreads();
+        a[threadIdx.x] = s[threadIdx.x ^ 1];
+    }"""
+    with gpu.use(VirtualDevice()):
+        a = np.arange(32, dtype=np.float32)
+        gpu.compile(source.replace("SIZE", str(most)), arch=arch)["k"][1, 32](a)
+        np.testing.assert_array_equal(a, np.arange(32) ^ 1)
+        with pytest.raises(gpu.LaunchError, match="shared memory"):
+            gpu.compile(source.replace("SIZE", str(most + 1)), arch=arch)["k"][1, 32](a)
+
+
+def test_clusters_are_refused():
+    source = "__global__ void __cluster_dims__(SIZE, 1, 1) k(int* a) { a[0] = 7; }"
+    with gpu.use(VirtualDevice()):
+        a = zeros(1, np.int32)
+        gpu.compile(source.replace("SIZE", "1"))["k"][2, 1](a)
+        assert a[0] == 7
+        with pytest.raises(gpu.LaunchError, match=r"clusters of blocks .*2 x 1 x 1"):
+            gpu.compile(source.replace("SIZE", "2"))["k"][2, 1](a)
+
+
+def test_a_user_without_a_home_can_launch(monkeypatch):
+    for name in ("COURSE_CACHE", "XDG_CACHE_HOME", "LOCALAPPDATA", "HOME", "USERPROFILE"):
+        monkeypatch.delenv(name, raising=False)
+
+    def homeless(*_):
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.setattr(pathlib.Path, "home", homeless)
+    monkeypatch.setattr(pathlib.Path, "expanduser", homeless)
+    a = zeros(32, np.int32)
+    assert launch("__global__ void k(int* a) { a[threadIdx.x] = 7; }", 1, 32, a) is None
+    assert (a == 7).all()
 
 
 def test_a_fault_leaves_the_device_usable():
