@@ -152,7 +152,8 @@ class CudaDevice(Device):
             shared_per_block=self._attribute("MAX_SHARED_MEMORY_PER_BLOCK_OPTIN"),
         )
         self._context = None
-        self._functions: dict[tuple[str | bytes, str], _Function] = {}
+        self._modules: dict[tuple[int, str | bytes], Any] = {}
+        self._functions: dict[tuple[int, str | bytes, str], _Function] = {}
         self._unfinished: list[str] = []  # kernels launched since the last look at errors
 
     def launch(
@@ -164,11 +165,12 @@ class CudaDevice(Device):
         shared: int,
         buffers: Sequence[Scalar | Array | Pointer],
         cooperative: bool = False,
+        instance: int = 0,
     ) -> None:
         """Run a kernel from a cubin; see `Device.launch`."""
         with self._primary_context():
             stream = self._stream()
-            function = self._function(image, entry)
+            function = self._function(image, entry, instance)
             self._check_fit(function, entry, block, shared)
             self._grant(function, entry, shared)
             arrays = [b for b in buffers if isinstance(b, Array)]
@@ -182,10 +184,13 @@ class CudaDevice(Device):
 
     # --- one launch, step by step -----------------------------------------------------------------
 
-    def _function(self, image: str | bytes, entry: str) -> _Function:
-        found = self._functions.get((image, entry))
+    def _function(self, image: str | bytes, entry: str, instance: int) -> _Function:
+        found = self._functions.get((instance, image, entry))
         if found is None:
-            module = self._get(self._cuda.cuModuleLoadData(image), entry)
+            module = self._modules.get((instance, image))
+            if module is None:
+                module = self._get(self._cuda.cuModuleLoadData(image), entry)
+                self._modules[instance, image] = module
             handle = self._get(self._cuda.cuModuleGetFunction(module, entry.encode()), entry)
             static = self._function_attribute(handle, "SHARED_SIZE_BYTES")
             found = _Function(
@@ -195,7 +200,7 @@ class CudaDevice(Device):
                 static,
                 max(_PLAIN_SHARED - static, 0),
             )
-            self._functions[image, entry] = found
+            self._functions[instance, image, entry] = found
         return found
 
     def _check_fit(

@@ -103,6 +103,7 @@ class Device(abc.ABC):
         shared: int,
         buffers: Sequence[Scalar | Array | Pointer],
         cooperative: bool = False,
+        instance: int = 0,
     ) -> None:
         """Run a kernel. With host arrays among `buffers` it returns when their results are there.
 
@@ -120,6 +121,9 @@ class Device(abc.ABC):
             One for each parameter, in order.
         cooperative : bool
             All blocks must run at the same time, because they wait for each other.
+        instance : int
+            Which loading of the code this is. Launches of one instance share its ``__device__``
+            variables, whichever kernel they run; another instance has its own.
 
         Raises
         ------
@@ -180,19 +184,24 @@ def device() -> Device:
     )
 
 
+def chosen() -> Device | None:
+    """Return what `use` has chosen, or None."""
+    return _chosen
+
+
 #: What launches by itself and has to follow `use`: each is entered with the chosen device.
 followers: list[Callable[[Device], contextlib.AbstractContextManager]] = []
 
 
 @contextlib.contextmanager
-def use(chosen: Device) -> Iterator[Device]:
-    """Run every launch inside the ``with`` on `chosen`."""
+def use(target: Device) -> Iterator[Device]:
+    """Run every launch inside the ``with`` on `target`."""
     global _chosen
-    before, _chosen = _chosen, chosen
+    before, _chosen = _chosen, target
     try:
         with contextlib.ExitStack() as stack:
             for follow in followers:
-                stack.enter_context(follow(chosen))
-            yield chosen
+                stack.enter_context(follow(target))
+            yield target
     finally:
         _chosen = before

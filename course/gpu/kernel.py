@@ -116,7 +116,8 @@ class Launch:
         try:
             cooperative = kernel.module.entry(kernel.entry).cooperative
             shape = self.grid, self.block, self.shared
-            target.launch(image, kernel.entry, *shape, buffers, cooperative)
+            instance = kernel.module.instance
+            target.launch(image, kernel.entry, *shape, buffers, cooperative, instance)
         except KernelFault as fault:
             # devices know line numbers, not the text of the lines
             source = kernel.module.name, kernel.module.source

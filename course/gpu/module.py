@@ -2,6 +2,7 @@
 
 import collections
 import difflib
+import itertools
 import re
 import weakref
 from collections.abc import Iterable, Iterator, Sequence
@@ -76,8 +77,18 @@ def of_ptx(text: str) -> "Module | None":
     return _BY_PTX.get(text)
 
 
+#: Modules in use, by instance.
+_INSTANCES: "weakref.WeakValueDictionary[int, Module]" = weakref.WeakValueDictionary()
+_numbers = itertools.count(1)
+
+
+def in_use(instance: int) -> bool:
+    """Say whether the module of this number may still be launched."""
+    return instance in _INSTANCES
+
+
 class Module:
-    """The kernels of one source.
+    """The kernels of one source. Each has its own ``__device__`` variables, fresh when compiled.
 
     Attributes
     ----------
@@ -91,6 +102,8 @@ class Module:
         Further options of the compiler.
     warnings : tuple of str
         What the compiler remarked about the source.
+    instance : int
+        The number of this module, different from all others.
     """
 
     def __init__(self, source: Source, arch: str | None, options: Sequence[str]) -> None:
@@ -105,6 +118,8 @@ class Module:
         built = self._build("ptx")
         self._ptx = built.ptx
         _BY_PTX[built.ptx] = self
+        self.instance = next(_numbers)
+        _INSTANCES[self.instance] = self
         self._entries = signature.entries(built.ptx)
         self._names = _shown_names(self._entries)
         self.warnings = diagnostics.warnings(built.log, source)

@@ -125,6 +125,8 @@ class Table:
 def trace(*, races: bool = False, schedule: str = "round-robin", seed: int = 0) -> Iterator[Trace]:
     """Run the launches inside on the virtual GPU, also where there is a real one, and count.
 
+    A module's ``__device__`` variables are those of the virtual GPU's other launches.
+
     Parameters
     ----------
     races : bool
@@ -141,7 +143,7 @@ def trace(*, races: bool = False, schedule: str = "round-robin", seed: int = 0) 
     """
     from course import vgpu
     from course.gpu.module import of_ptx
-    from course.gpu.virtual_device import VirtualDevice
+    from course.gpu.virtual_device import VirtualDevice, current
 
     result = Trace()
 
@@ -152,5 +154,7 @@ def trace(*, races: bool = False, schedule: str = "round-robin", seed: int = 0) 
             result.sources[module.name] = module.source.splitlines()
 
     options = vgpu.Options(counters=True, races=races, schedule=schedule, seed=seed)
-    with devices.use(VirtualDevice(options, observe)):
+    chosen = devices.chosen()
+    usual = chosen if isinstance(chosen, VirtualDevice) else current()
+    with devices.use(VirtualDevice(options, observe, like=usual)):
         yield result

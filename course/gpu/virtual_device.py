@@ -10,6 +10,7 @@ import numpy as np
 from course import vgpu
 from course.gpu.devices import Array, Device, Limits, Pointer, Scalar
 from course.gpu.errors import KernelFault, LaunchError
+from course.gpu.module import in_use
 
 #: The GPU that is imitated: an H100 or H200.
 _LIMITS = Limits(
@@ -49,15 +50,16 @@ class VirtualDevice(Device):
         self,
         options: vgpu.Options | None = None,
         observe: Callable[[str, vgpu.Result], None] | None = None,
+        like: "VirtualDevice | None" = None,
     ) -> None:
-        self.machine = vgpu.Machine(
-            vgpu.Limits(
-                _LIMITS.threads_per_block, _LIMITS.block, _LIMITS.grid, _LIMITS.shared_per_block
-            )
+        """Make a virtual GPU; it shares memory and code with the one that it is `like`."""
+        limits = vgpu.Limits(
+            _LIMITS.threads_per_block, _LIMITS.block, _LIMITS.grid, _LIMITS.shared_per_block
         )
+        self.machine = like.machine if like else vgpu.Machine(limits)
         self.options = options or vgpu.Options()
         self.observe = observe
-        self._programs: dict[str, vgpu.Program] = {}
+        self._programs: dict[str, vgpu.Program] = like._programs if like else {}
 
     def program(self, image: str) -> vgpu.Program:
         """Return the module of PTX text `image`; it is parsed once."""
@@ -74,6 +76,7 @@ class VirtualDevice(Device):
         shared: int,
         buffers: Sequence[Scalar | Array | Pointer],
         cooperative: bool = False,
+        instance: int = 0,
     ) -> None:
         """Run a kernel; see `Device.launch`. What it prints appears on standard output.
 
@@ -85,11 +88,14 @@ class VirtualDevice(Device):
             The launch exceeds a limit, or uses what the virtual GPU does not run.
         """
         with refusals(), self.machine.arena.lock:
+            self.machine.forget(lambda other: not in_use(other))
             program = self.program(str(image))
             memory = _Arrays(self.machine.arena, [b for b in buffers if isinstance(b, Array)])
             try:
                 params = self._parameters(program, entry, buffers, memory)
-                self.run(self.machine, program, entry, grid, block, params, shared, cooperative)
+                self.run(
+                    self.machine, program, entry, grid, block, params, shared, cooperative, instance
+                )  # fmt: skip
                 memory.copy_back()
             finally:
                 memory.free()
@@ -104,6 +110,7 @@ class VirtualDevice(Device):
         params: bytes,
         shared: int,
         cooperative: bool = False,
+        instance: int = 0,
     ) -> None:
         """Run a kernel whose arrays lie in the memory of `machine`, in the way of this device.
 
@@ -123,12 +130,14 @@ class VirtualDevice(Device):
             Bytes of dynamic shared memory.
         cooperative : bool
             Whether all blocks run at once, because they wait for each other.
+        instance : int
+            Whose variables it sees; see `Device.launch`.
         """
         options = self.options
         if cooperative:
             options = dataclasses.replace(options, cooperative=True)
         try:
-            result = machine.launch(program, entry, grid, block, params, shared, options)
+            result = machine.launch(program, entry, grid, block, params, shared, options, instance)
         except vgpu.Fault as fault:
             print("".join(fault.printed), end="")
             raise

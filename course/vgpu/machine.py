@@ -3,6 +3,7 @@
 import itertools
 import os
 import time
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 
@@ -121,17 +122,32 @@ class Machine:
 
     limits: Limits = field(default_factory=Limits)
     arena: Arena = field(default_factory=Arena)
-    _placed: dict[int, tuple[Program, dict[str, int]]] = field(default_factory=dict)
+    _placed: dict[int, dict[str, int]] = field(default_factory=dict)
 
-    def symbols(self, program: Program) -> dict[str, int]:
-        """Return the device addresses of a program's variables; the first call places them."""
-        if id(program) not in self._placed:
-            self._placed[id(program)] = (program, self._place(program))
-        return self._placed[id(program)][1]
+    def symbols(self, program: Program, instance: int = 0) -> dict[str, int]:
+        """Return the device addresses of a program's variables; the first call places them.
 
-    def _place(self, program: Program) -> dict[str, int]:
-        variables = [v for v in program.module.variables.values() if v.space in ("global", "const")]
-        places = {v.name: self.arena.allocate(max(v.size, 1), v.name) for v in variables}
+        Each `instance` has its own. A program that is loaded only once needs no number.
+        """
+        places = self._placed.setdefault(instance or -program.number, {})
+        places |= self._place(program, places)
+        return places
+
+    def forget(self, unused: Callable[[int], bool]) -> None:
+        """Free the variables of all instances that are `unused`."""
+        for instance in [i for i in self._placed if i > 0 and unused(i)]:
+            for address in self._placed.pop(instance).values():
+                self.arena.free(address)
+
+    def _place(self, program: Program, known: dict[str, int]) -> dict[str, int]:
+        """Place the variables that are not `known` yet, and fill them."""
+        variables = [
+            v
+            for v in program.module.variables.values()
+            if v.space in ("global", "const") and v.name not in known
+        ]
+        new = {v.name: self.arena.allocate(max(v.size, 1), v.name) for v in variables}
+        places = known | new
         for variable in variables:
             data = np.zeros(max(variable.size, 1), np.uint8)
             if variable.data is not None:
@@ -141,7 +157,7 @@ class Machine:
                 data[offset : offset + 8] = address.view(np.uint8)
             # the host fills constant memory; until then it is zero, as on a real GPU
             self.arena.write(places[variable.name], data, variable.space == "const")
-        return places
+        return new
 
     def launch(
         self,
@@ -152,6 +168,7 @@ class Machine:
         params: bytes = b"",
         shared: int = 0,
         options: Options = Options(),
+        instance: int = 0,
     ) -> Result:
         """Run kernel `entry`.
 
@@ -169,6 +186,8 @@ class Machine:
             Bytes of dynamic shared memory.
         options : Options
             Schedule, counters, races.
+        instance : int
+            Whose variables the kernel sees; see `symbols`.
 
         Raises
         ------
@@ -190,7 +209,8 @@ class Machine:
                 f"one has {blocks}"
             )
         with self.arena.lock:
-            run = _Run(self, program, kernel, grid, block, params, shared, options)
+            places = self.symbols(program, instance)
+            run = _Run(self, program, kernel, places, grid, block, params, shared, options)
             try:
                 return run.result()
             finally:
@@ -255,6 +275,7 @@ class _Run:
         machine: Machine,
         program: Program,
         kernel: Kernel,
+        symbols: dict[str, int],
         grid: tuple[int, int, int],
         block: tuple[int, int, int],
         params: bytes,
@@ -267,7 +288,6 @@ class _Run:
         layout = kernel.layout
         self.warps = -(-block[0] * block[1] * block[2] // 32)
         self.kept: list[np.ndarray] = []  # what the records point at must live as long as they
-        symbols = machine.symbols(program)
         table = np.array([symbols[n] for n in layout.symbols] or [0], np.uint64)
         size = max(16, layout.graph.function.param_bytes)
         self.params = machine.arena.allocate(size, "the kernel's parameters")

@@ -1,6 +1,7 @@
 """PTX of a module, and its kernels compiled for this machine when they are first launched."""
 
 import functools
+import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
@@ -68,6 +69,7 @@ class Program:
     text: str
     module: ptx.Module = field(init=False)
     kernels: dict[tuple[str, bool, bool, bool], Kernel] = field(default_factory=dict)
+    number: int = field(default_factory=itertools.count(1).__next__)  # different for each
 
     def __post_init__(self) -> None:
         self.module = ptx.parse(self.text)

@@ -23,7 +23,7 @@ class Recorder(Device):
         self.calls = []
         self.work = work
 
-    def launch(self, image, entry, grid, block, shared, buffers, cooperative=False):
+    def launch(self, image, entry, grid, block, shared, buffers, cooperative=False, instance=0):
         self.calls.append((image, entry, grid, block, shared, list(buffers)))
         if self.work:
             self.work(*buffers)
