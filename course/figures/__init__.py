@@ -22,6 +22,7 @@ from course.figures.diagrams import MATMULS, attention_shapes, transformer_block
 from course.figures.display import show
 from course.figures.first_kernel import threads_and_elements, unit_chart
 from course.figures.growth import growth, race
+from course.figures.measured import bars, curves
 from course.figures.pictures import toolchain
 from course.figures.shares import describe_bars, describe_curves, share_bars, share_curves
 from course.figures.source import describe_source, source_heat
@@ -32,8 +33,10 @@ __all__ = [
     "access_pattern",
     "attention_shapes",
     "bank_map",
+    "bars",
     "context",
     "course_map",
+    "curves",
     "describe_access",
     "describe_banks",
     "describe_bars",
