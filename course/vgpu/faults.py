@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from pathlib import PureWindowsPath
 
 import numpy as np
 
@@ -421,7 +422,8 @@ class Decoder:
             address = int(warp["data"][32 * component + lanes[0]])
             texts.append(self.string(address))
         line = int(warp["data"][64 + lanes[0]])
-        return f"assertion failed in {self.kernel}: {texts[0]} ({texts[1]}, line {line})"
+        file = PureWindowsPath(texts[1]).name  # which takes both kinds of slashes
+        return f"assertion failed in {self.kernel}: {texts[0]} ({file}, line {line})"
 
     def _say_endless_loop(
         self, site: SiteInfo, warp: np.void, lanes: tuple[int, ...], details: dict
