@@ -366,13 +366,13 @@ def extract_field(e: Lowering, i: Instruction) -> None:
         last = e.map("sub {T} {0}, {1}", e.add(position, length), literal("i32", 1), out="i32")
         last = e.call("llvm.umin", last, literal("i32", bits - 1), out="i32")
         left = e.map("sub {T} {1}, {0}", last, literal("i32", bits - 1), out="i32")
-        moved = shift(e, "shl", a, left)
-        result = shift(e, "ashr", moved, e.add(left, position))
+        at_top = shift(e, "shl", a, left)
+        result = shift(e, "ashr", at_top, e.add(left, position))
     else:
-        moved = shift(e, "lshr", a, position)
+        at_bottom = shift(e, "lshr", a, position)
         keep = shift(e, "shl", literal(a.type, -1), length)
         inverted = e.map("xor {T} {0}, {1}", keep, literal(a.type, -1), out=a.type)
-        result = e.map("and {T} {0}, {1}", moved, inverted, out=a.type)
+        result = e.map("and {T} {0}, {1}", at_bottom, inverted, out=a.type)
     result = plain(e.select(none, literal(a.type, 0), result))
     place = _constants(i.operands[2:4])
     if place and a.poison is not None:
