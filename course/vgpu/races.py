@@ -210,13 +210,14 @@ def _first_warp(w: ptr(Warp)) -> u32:
 
 
 @native
-def _release(w: ptr(Warp), address: u64, scope: u32) -> void:
+def _release(w: ptr(Warp), address: u64) -> void:
     """Publish, by an atomic or ordered write, what the last fences covered."""
     b = _block(w)
     if _any(_fences(b, w.index, _BLOCK)) != 0:
         p = _own_place(b, address, 1)
         _join(_clocks_at(p), _fences(b, w.index, _BLOCK), _WARPS)
-    if scope < _DEVICE or address < GLOBAL_BASE or _any(_fences(b, w.index, _DEVICE)) == 0:
+    # an access of block scope publishes too: for another block it is a race of its own
+    if address < GLOBAL_BASE or _any(_fences(b, w.index, _DEVICE)) == 0:
         return
     all_ = _all(w)
     row = _clocks_at(_common_place(all_, address, 1))
@@ -238,13 +239,13 @@ def _learn(w: ptr(Warp), lane: u32, row: ptr(u32)) -> void:
 
 
 @native
-def _acquire(w: ptr(Warp), lane: u32, address: u64, scope: u32) -> void:
+def _acquire(w: ptr(Warp), lane: u32, address: u64) -> void:
     """Learn, by an atomic or ordered read, what was published at this address."""
     b = _block(w)
     p = _own_place(b, address, 0)
     if u64(p) != 0:
         _learn(w, lane, _clocks_at(p))
-    if scope < _DEVICE or address < GLOBAL_BASE:
+    if address < GLOBAL_BASE:
         return
     all_ = _all(w)
     p = _common_place(all_, address, 0)
@@ -303,7 +304,7 @@ def access(w: ptr(Warp), s: ptr(Site), site: u32, mask: u32, space: u32) -> void
         while rest != 0:
             lane = ctz(rest)
             rest = rest & (rest - 1)
-            _acquire(w, lane, w.host[lane] - base + window, scope)
+            _acquire(w, lane, w.host[lane] - base + window)
     if scope != 0 and s.store != 0 and s.releases != 0:
         fenced(w, scope)
     rest = mask
@@ -325,7 +326,7 @@ def access(w: ptr(Warp), s: ptr(Site), site: u32, mask: u32, space: u32) -> void
         while rest != 0:
             lane = ctz(rest)
             rest = rest & (rest - 1)
-            _release(w, w.host[lane] - base + window, scope)
+            _release(w, w.host[lane] - base + window)
 
 
 @native

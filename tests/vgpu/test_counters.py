@@ -165,3 +165,9 @@ def test_a_pattern_shows_which_lane_touched_what():
     assert load.offsets[:3] == (4, 16, 28) and load.offsets[20:] == (None,) * 12
     assert patterns["shared", "load"].offsets[:2] == (76, 72)
     assert patterns["global", "store"].array == "b"
+
+
+def test_an_atomic_reads_and_writes_what_it_updates():
+    source = "__global__ void k(int* a) { atomicAdd(&a[threadIdx.x % 24], 1); }"
+    counts = count(source, 2, 64, np.zeros(32, np.int32)).launches[0]
+    assert (counts.unique_loaded, counts.unique_stored) == (4 * 24, 4 * 24)

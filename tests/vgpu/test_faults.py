@@ -213,7 +213,7 @@ def test_trap_and_assert(fast):
     assert error.fault.kind == "trap" and error.fault.lanes == (3,)
     error = launch("__global__ void k(int n) {\n assert(threadIdx.x < n);\n}", 1, 32, 7, fast=fast)
     assert error.fault.kind == "assertion" and error.fault.lanes[0] == 7
-    assert "threadIdx.x < n" in str(error)
+    assert "k: threadIdx.x < n (cell.cu, line 2)" in str(error)
 
 
 def test_printf_formats_as_c_does(capsys, fast):
@@ -502,6 +502,20 @@ PARTS = {
         for (int i = 0; i < n; i++) sum += (v & 0xffff) >> i;
         out[t] = sum;
     }""",
+    "a signed half": """__global__ void k(unsigned* out, int n) {
+        __shared__ char s[64];
+        s[2 * threadIdx.x] = threadIdx.x;
+        __syncthreads();
+        int v = ((short*)s)[31 - threadIdx.x];
+        out[threadIdx.x] = v & 255;
+    }""",
+    "half of 64 bits": """__global__ void k(unsigned* out, int n) {
+        __shared__ unsigned s[64];
+        s[2 * threadIdx.x] = threadIdx.x;
+        __syncthreads();
+        long long v = ((long long*)s)[31 - threadIdx.x];
+        out[threadIdx.x] = v & 0xffffffff;
+    }""",
     "a field that is inserted": """__global__ void k(unsigned* out, int n) {
         __shared__ unsigned s[64];
         unsigned v = s[threadIdx.x], w;
@@ -540,6 +554,10 @@ def test_parts_that_nobody_uses_may_be_undefined(name, watched, fast):
         ("half of a half2", "__low2half", "__high2half"),
         ("half of a half2", "__low2half(v)", "__hadd(__low2half(v), __high2half(v))"),
         ("a loop over halves", "(v & 0xffff)", "(v & 0x1ffff)"),
+        ("a signed half", "v & 255", "v & 1 << 31"),
+        ("a signed half", "v & 255", "(v & 255) + (v >> 16)"),
+        ("half of 64 bits", "v & 0xffffffff", "v > 5"),
+        ("half of 64 bits", "v & 0xffffffff", "v >> 32"),
         ("a field that is inserted", "w >> 8", "w & 255"),
         ("a field that is inserted", "w >> 8", "w & 7"),
     ],
@@ -615,11 +633,12 @@ def test_a_store_and_an_atomic_that_land_in_another_array(fast):
 
 def test_pointers_of_many_origins_are_left_alone(fast):
     source = """struct Two { const float* a; const float* b; };
-    __global__ void k(const float* a, const float* b, float* out, Two two, long long between) {
+    __global__ void k(const float* a, const float* b, float* out, Two two, long long between,
+                      long long one) {
         int i = threadIdx.x;
         const float* either = i % 2 ? a : b;
         const float* there = (const float*)((const char*)a + between);
-        const float* again = a + (b - a);
+        const float* again = a + (b - a) * one;
         __shared__ const float* kept[2];
         kept[0] = two.a; kept[1] = two.b;
         __syncthreads();
@@ -629,7 +648,7 @@ def test_pointers_of_many_origins_are_left_alone(fast):
     a, b, out = (machine.arena.allocate(1024, name, np.float32) for name in ("a", "b", "out"))
     for address, value in ((a, 1), (b, 10)):
         machine.arena.write(address, np.full(256, value, np.float32))
-    params = np.array([a, b, out, a, b, b - a], np.uint64).tobytes()
+    params = np.array([a, b, out, a, b, b - a, 1], np.uint64).tobytes()
     program = vgpu.Program(gpu.compile(source).ptx())
     options = vgpu.Options(fast=fast)
     machine.launch(program, program.entries[0], (1, 1, 1), (32, 1, 1), params, options=options)
@@ -646,3 +665,14 @@ def test_an_index_of_64_bits_that_was_loaded_keeps_to_its_array(fast):
     assert launch(source, 1, 32, *arrays, fast=fast) is None
     index[3] = 256 + 128
     assert launch(source, 1, 32, *arrays, fast=fast).fault.target.what == "a[384]"
+
+
+@pytest.mark.parametrize("kind", ["short", "int", "long long", "int4"])
+def test_what_begins_inside_an_array_may_not_end_outside(kind, fast):
+    size = {"short": 2, "int": 4, "long long": 8, "int4": 16}[kind]
+    source = f"__global__ void k(char* a, int n) {{ *({kind}*)a = *({kind}*)(a + n); }}"
+    for missing in range(1, size):
+        n = 64 - size
+        assert launch(source, 1, 1, zeros(64, np.int8), n, fast=fast) is None
+        error = launch(source, 1, 1, zeros(64 - missing, np.int8), n, fast=fast)
+        assert error.fault.kind == "out-of-bounds" and error.fault.target.beyond == missing

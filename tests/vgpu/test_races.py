@@ -440,3 +440,55 @@ def test_writes_of_one_value_are_no_race_but_reading_it_is():
     assert race(source.replace("VALUE", "7 + blockIdx.x"), 3, 64, *arguments) is not None
     reading = source.replace("a[0] = VALUE;", "if (threadIdx.x < 32) a[0] = 7; else b[0] = a[0];")
     assert race(reading, 1, 64, *arguments) is not None
+
+
+@pytest.mark.parametrize("component", range(4))
+@pytest.mark.parametrize("memory", ["shared", "global"])
+def test_each_component_of_a_vector_can_race(component, memory):
+    source = f"""__global__ void k(float* a, float* out) {{
+        __shared__ float4 own[64];
+        float4* s = {"own" if memory == "shared" else "(float4*)a"};
+        int t = threadIdx.x;
+        s[t] = make_float4(0, 0, 0, 0);
+        __syncthreads();
+        s[t] = make_float4(t, t, t, t);
+        BARRIER
+        out[t] = ((float*)s)[4 * ((t + 32) % 64) + {component}];
+    }}"""
+    out = ones(64)
+    assert race(source.replace("BARRIER", "__syncthreads();"), 1, 64, ones(256), out) is None
+    np.testing.assert_array_equal(out, (np.arange(64) + 32) % 64)
+    error = race(source.replace("BARRIER", ""), 1, 64, ones(256), ones(64))
+    assert error is not None and {error.fault.place.line, error.fault.other.line} == {9, 7}
+
+
+def test_a_block_does_not_know_what_the_warps_of_the_one_before_knew():
+    source = """__global__ void k(float* a) {
+        __shared__ float s[64];
+        int t = threadIdx.x;
+        s[t] = 0;
+        for (int i = 0; i < 9 - 8 * blockIdx.x; i++) __syncthreads();
+        s[t] = a[t];
+        if (blockIdx.x == 0) __syncthreads();
+        a[64 * blockIdx.x + t] = s[63 - t];
+    }"""
+    error = race(source, 2, 64, ones(128))
+    assert error is not None and error.fault.block == (1, 0, 0)
+    assert race(source, 1, 64, ones(128)) is None
+
+
+@pytest.mark.parametrize("lane", [0, 7, 31])
+@pytest.mark.parametrize("memory", ["shared", "global"])
+def test_lanes_that_read_together_and_one_that_then_writes(lane, memory):
+    source = f"""__global__ void k(float* a, float* out) {{
+        __shared__ float own[1];
+        float* s = {"own" if memory == "shared" else "a"};
+        if (threadIdx.x == {lane}) s[0] = 3;
+        __syncwarp();
+        out[threadIdx.x] = s[0];
+        BARRIER
+        if (threadIdx.x == {lane}) s[0] = 4;
+    }}"""
+    assert race(source.replace("BARRIER", "__syncwarp();"), 1, 32, ones(1), ones(32)) is None
+    error = race(source.replace("BARRIER", ""), 1, 32, ones(1), ones(32))
+    assert error is not None and error.fault.place.line == 8 and error.fault.other.line == 6
