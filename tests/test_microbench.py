@@ -33,13 +33,16 @@ def test_a_chain_visits_every_place_once(places, apart, itemsize):
 @pytest.mark.parametrize("past_l1", ["true", "false"])
 def test_the_chase_ends_where_it_should(past_l1):
     # addresses hold for one launch only here, so both kernels become one
-    source = (microbench.FOLDER / "latency.cu").read_text(encoding="utf-8") + """
+    source = (
+        (microbench.FOLDER / "latency.cu").read_text(encoding="utf-8")
+        + """
     __global__ void both(Address* next, int n, int warm_up, int steps, Address* end,
                          long long* took) {
         for (int i = 0; i < n; i++) next[i] += (Address)next;
         walk<PAST_L1>(next, warm_up, steps, end, took);
         *end -= (Address)next;
     }"""
+    )
     module = gpu.compile(source, options=[f"-DPAST_L1={past_l1}"])
     offsets = microbench.chain(50, 16, 8)
     places, end, took = offsets.copy(), np.zeros(1, np.uint64), np.full(2, -7, np.int64)
