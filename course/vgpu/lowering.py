@@ -275,8 +275,13 @@ class Lowering(Operands):
         self.emit("br label %dispatch")
 
     def take_turns(self, target: int) -> None:
-        """Jump back only so often: then other lanes, and other warps, get their turn."""
-        less = self.fresh(f"sub i32 {self.load_field('budget')}, 1")
+        """Jump back only until so much is done: then other lanes, and other warps, have a turn.
+
+        That is 2,000 jumps, fewer in large loops: a turn should not last long.
+        """
+        loop = self.graph.blocks[target : self.block.index + 1]
+        cost = max(32, sum(len(block.instructions) for block in loop))
+        less = self.fresh(f"sub i32 {self.load_field('budget')}, {cost}")
         self.store_field("budget", less)
         spent = self.fresh(f"icmp slt i32 {less}, 0")
         go, rest = self.new_label("go"), self.new_label("rest")

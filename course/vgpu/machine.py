@@ -68,6 +68,9 @@ class Options:
         Use the fast version of kernels where it is safe. Without it all goes the masked way.
     cooperative : bool
         All blocks run at once, turn by turn, so that they can wait for each other.
+    slice : int
+        How many instructions a warp runs in loops before others have a turn; a jump back counts as
+        32 at least.
     patience : float
         Seconds of computing in which no warp ends and no barrier opens, after which a launch counts
         as endless.
@@ -80,7 +83,7 @@ class Options:
     fast: bool = True
     cooperative: bool = False
     patience: float = 30
-    slice: int = 2000
+    slice: int = 64_000
 
     def __post_init__(self) -> None:
         if self.schedule not in SCHEDULES:
@@ -207,6 +210,14 @@ class Machine:
             raise LaunchRefused(
                 f"{entry}: races are looked for in grids of up to {MOST_BLOCKS} blocks, and this "
                 f"one has {blocks}"
+            )
+        together = options.cooperative or kernel.synchronises_grid
+        threads = block[0] * block[1] * block[2]
+        fit = self.limits.resident(threads, kernel.layout.static_shared + shared)
+        if together and blocks > fit:
+            raise LaunchRefused(
+                f"{entry}: all {blocks:,} blocks of a cooperative grid must run at the same time, "
+                f"and of this size {fit:,} fit on the GPU"
             )
         with self.arena.lock:
             places = self.symbols(program, instance)

@@ -86,13 +86,14 @@ class Launch(Struct):
     record_bytes: u32
     flags: u32
     schedule: u32
-    slice: i32  # backward jumps before a warp gives way
+    slice: i32  # instructions in loops before a warp gives way
     open: u32  # places in which blocks run, and
     most: u32  # how many there may be
     places: u64  # table of their Cta records
     following: u64  # the next block to start, and
     last: u64  # the one before which to end
-    work: u64  # done since the host last looked
+    work: u64  # done since the host last looked, in instructions
+    pace: u64  # work after which the host looks
     progress: u64  # warps and barriers that have come to an end
     dynamic_shared: u32
     static_shared: u32

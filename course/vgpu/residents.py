@@ -50,6 +50,7 @@ class Residents:
         self.record["following"], self.record["last"] = first, last
         self.record["places"] = self.table.ctypes.data
         self.record["most"] = self.most
+        self.record["pace"] = 1 << 11
         self._make_room(self.most if together else 1)
 
     def _make_room(self, count: int) -> None:
@@ -68,6 +69,7 @@ class Residents:
         loop endless.
         """
         seen, since = 0, time.thread_time()
+        before = since
         while not self.stopped:
             code = library.run_blocks(self.launch.ctypes.data)
             if code not in (records.YIELD, records.MORE):
@@ -75,12 +77,21 @@ class Residents:
             if code == records.MORE:
                 self._make_room(min(len(self.places), self.most - len(self.places)))
             progress, now = int(self.record["progress"]), time.thread_time()
+            self._pace(now - before)
+            before = now
             if progress != seen:
                 seen, since = progress, now
             elif now - since > patience:
                 self._blame(library)
                 return records.FAULT
         return records.DONE
+
+    def _pace(self, seconds: float) -> None:
+        """Let native code work longer if it came back after a few `seconds`, less if after many."""
+        if seconds < 0.01:
+            self.record["pace"] *= 2
+        elif seconds > 0.1:
+            self.record["pace"] = max(1, int(self.record["pace"]) // 2)
 
     def _blame(self, library: Library) -> None:
         """Record that the first warp found in a loop does not leave it."""

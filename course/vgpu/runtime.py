@@ -23,8 +23,6 @@ from .records import (
 NOWHERE = 0xFFFFFFFF
 KERNEL = Function(i32, (ptr(Warp),))
 ROUND_ROBIN, REVERSE, RANDOM, GREEDY = range(4)
-#: Work, in jumps back, after which the host looks at the clock: some milliseconds.
-LONG = 1 << 17
 
 
 # --- lanes
@@ -495,7 +493,7 @@ def _run_warp(c: ptr(Cta), w: ptr(Warp)) -> i32:
     launch = ptr(Launch)(c.launch)
     turn = launch.slice
     if launch.schedule == RANDOM:
-        turn = i32(_random(c) & 7)
+        turn = i32(_random(c) & 255)
     w.budget = turn
     code = step(w)
     launch.work = launch.work + 32 + u64(turn - w.budget)
@@ -566,7 +564,7 @@ def run_blocks(launch: ptr(Launch)) -> i32:
     again; MORE if all blocks that run spin in loops, perhaps for one that could run beside them.
     """
     launch.work = 0
-    while launch.work < LONG:
+    while launch.work < launch.pace:
         busy = u32(0)
         spun = u32(0)
         for place in range(launch.open):
@@ -603,5 +601,5 @@ def look_closer(w: ptr(Warp)) -> void:
         w.fast = 0
     w.fast_allowed = 0
     w.fast_exists = 0
-    w.budget = 4
+    w.budget = 0
     step(w)

@@ -6,6 +6,7 @@ import pytest
 pytest.importorskip("cuda.bindings.nvrtc")
 
 from course import gpu
+from course.gpu.virtual_device import VirtualDevice
 
 SOURCE = """#include <cooperative_groups.h>
 namespace cg = cooperative_groups;
@@ -40,6 +41,14 @@ def test_blocks_of_a_grid_meet(module, schedule):
     with gpu.trace(schedule=schedule):
         module["reverse"][7, 96](a, b, n)
     np.testing.assert_array_equal(b, np.arange(n - 1, -1, -1))
+
+
+def test_a_grid_whose_blocks_do_not_fit_together_is_refused(module):
+    a = np.zeros(265 * 1024, np.float32)
+    with gpu.use(VirtualDevice()):
+        module["reverse"][264, 1024](a, a.copy(), 264 * 1024)  # two on each multiprocessor
+        with pytest.raises(gpu.LaunchError, match=r"265 blocks of a cooperative grid .* 264 fit"):
+            module["reverse"][265, 1024](a, a.copy(), 265 * 1024)
 
 
 def test_tiles_of_a_warp_are_worlds_of_their_own(module):

@@ -45,29 +45,38 @@ def ballot(truth):
     return int((truth.astype(np.uint64) << LANES.astype(np.uint64)).sum())
 
 
-SLOW = "unsigned x = t; for (unsigned i = 0; i < t * 400; i++) x = x * 1664525u + 1013904223u;\n"
+ROUNDS = 1600
+SLOW = f"""unsigned x = t;
+#pragma unroll 1
+for (unsigned i = 0; i < t * {ROUNDS}; i++) x = x * 1664525u + 1013904223u;
+"""
 
 
-def slow(t):
-    x = t
-    for _ in range(t * 400):
-        x = (x * 1664525 + 1013904223) & 0xFFFFFFFF
-    return x
+def slow(threads):
+    """Return what SLOW leaves in x."""
+    t = np.arange(threads)
+    x, found = t.astype(np.uint32), t.astype(np.uint32)
+    for i in range(1, threads * ROUNDS):
+        x = x * np.uint32(1664525) + np.uint32(1013904223)
+        if i % ROUNDS == 0:
+            found[i // ROUNDS] = x[i // ROUNDS]
+    return found
 
 
-SLOWED = np.array([slow(int(t)) for t in LANES], np.uint64)
+SLOWED_64 = slow(64)
+SLOWED = SLOWED_64[:32]
 
 
 def test_lanes_that_come_late_from_a_long_loop(way):
-    """The last lane jumps back 12,400 times: more than a warp's turn has."""
+    """The last lane jumps back 49,600 times: more than a warp's turn has."""
     out = run(SLOW + "out[t] = __ballot_sync(FULL, x >> 31);", way)
-    assert (out == ballot(SLOWED >> np.uint64(31))).all()
+    assert (out == ballot(SLOWED >> np.uint32(31))).all()
     out = run(SLOW + "out[t] = __shfl_xor_sync(FULL, x, 21);", way)
     np.testing.assert_array_equal(out, SLOWED[LANES ^ 21])
     out = run(SLOW + "out[t] = __reduce_add_sync(FULL, x);", way)
-    assert (out == SLOWED.sum() % 2**32).all()
+    assert (out == SLOWED.sum(dtype=np.uint32)).all()
     out = run(SLOW + "out[t] = __match_any_sync(FULL, x & 1);", way)
-    odd = SLOWED & np.uint64(1)
+    odd = SLOWED & np.uint32(1)
     np.testing.assert_array_equal(out, [ballot(odd == bit) for bit in odd])
 
 
@@ -75,8 +84,7 @@ def test_lanes_that_come_late_from_a_long_loop(way):
 def test_lanes_that_come_late_to_a_barrier(way, barrier):
     body = f"__shared__ unsigned s[64]; {SLOW} s[t] = x; {barrier} out[t] = s[63 - t];"
     out = run(body, way, 64)
-    expected = [slow(63 - t) for t in range(64)]
-    np.testing.assert_array_equal(out, expected)
+    np.testing.assert_array_equal(out, SLOWED_64[::-1])
 
 
 def test_lanes_that_come_late_to_syncwarp(way):
@@ -87,7 +95,7 @@ def test_lanes_that_come_late_to_syncwarp(way):
 def test_a_barrier_that_counts_predicates_of_late_lanes(way):
     body = SLOW + "out[t] = __syncthreads_count(x >> 31) + 100 * __syncthreads_and(t < 64);"
     out = run(body, way, 64)
-    assert (out == 100 + sum(slow(t) >> 31 for t in range(64))).all()
+    assert (out == 100 + (SLOWED_64 >> np.uint32(31)).sum()).all()
 
 
 def test_ended_lanes_are_not_waited_for(way):
@@ -96,14 +104,14 @@ def test_ended_lanes_are_not_waited_for(way):
     # they may still be on their way to the end
     late = "if (t & 1) {" + SLOW + "out[t] = x | 1; return; } out[t] = __ballot_sync(FULL, 1);"
     out = run(late, way)
-    np.testing.assert_array_equal(out, np.where(LANES % 2, SLOWED | np.uint64(1), 0x55555555))
+    np.testing.assert_array_equal(out, np.where(LANES % 2, SLOWED | np.uint32(1), 0x55555555))
 
 
 def test_a_vote_counts_the_lanes_that_live(way):
     body = f"""if (t < 16) out[t] = __any_sync(FULL, t == 3) + 2 * __all_sync(FULL, t < 16);
     else {{ {SLOW} out[t] = x | 1; }}"""
     out = run(body, way)
-    np.testing.assert_array_equal(out, np.where(LANES < 16, 3, SLOWED | np.uint64(1)))
+    np.testing.assert_array_equal(out, np.where(LANES < 16, 3, SLOWED | np.uint32(1)))
 
 
 def test_a_vote_in_a_loop_that_lanes_leave(way):
@@ -182,7 +190,7 @@ def test_warps_that_leave_are_not_counted_at_a_barrier(way):
     np.testing.assert_array_equal(out, np.arange(64))
     body = "if (t % 32 < 16) __syncthreads(); else { " + SLOW + " out[t] = x | 1; } out[t] += t;"
     t = np.arange(64)
-    expected = np.where(t % 32 < 16, t, [(slow(n) | 1) + n & 0xFFFFFFFF for n in range(64)])
+    expected = np.where(t % 32 < 16, t, (SLOWED_64 | np.uint32(1)) + t.astype(np.uint32))
     np.testing.assert_array_equal(run(body, way, 64), expected)
 
 

@@ -111,6 +111,24 @@ def test_a_loop_is_not_endless_while_other_warps_end():
     assert done[0] == 224
 
 
+def test_ctrl_c_is_heard_when_each_step_is_slow():
+    source = """__global__ void k(volatile float* a, long long n) {
+        for (long long i = 0; i < n; i++) {
+            #pragma unroll
+            for (int j = 0; j < 200; j++) a[256 * j + threadIdx.x] += 1;
+        }
+    }"""
+    kernel = gpu.compile(source)["k"]
+    a = np.zeros(256 * 200, np.float32)
+    with gpu.use(VirtualDevice(vgpu.Options(races=True))):
+        kernel[1, 256](a, 1)  # compiled before the clock runs
+        timer = threading.Timer(0.2, _thread.interrupt_main)
+        timer.start()
+        with pytest.raises(KeyboardInterrupt):
+            kernel[1, 256](a, 1 << 40)
+        assert a[0] == 1  # nothing comes back of a launch that was stopped
+
+
 @pytest.mark.parametrize("blocks", [1, 64])
 def test_ctrl_c_ends_a_launch(blocks):
     source = """__global__ void k(float* out, long long n) {
