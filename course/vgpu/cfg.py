@@ -378,7 +378,8 @@ def symbols(graph: Graph) -> set[str]:
 #: Opcodes whose first operand is read, not written.
 _NO_DESTINATION = {
     "st", "red", "bar", "barrier", "membar", "fence", "bra", "brx", "ret", "exit", "trap", "call",
-    "prefetch", "prefetchu", "nanosleep", "pmevent", "brkpt", "discard", "applypriority", "griddepcontrol",
+    "prefetch", "prefetchu", "nanosleep", "pmevent", "brkpt", "discard", "applypriority",
+    "griddepcontrol",
 }  # fmt: skip
 
 #: The carry flag of add.cc and its kin, as a predicate register.
@@ -397,7 +398,7 @@ def defines(item: Instruction) -> set[Reg]:
 
 
 def uses(item: Instruction) -> set[Reg]:
-    """Return the registers that `item` reads; a guarded write also keeps, so reads, the old value."""
+    """Return the registers that `item` reads; if it is guarded, also those that it may keep."""
     rest = item.operands[1:] if has_destination(item) else item.operands
     read = {r for operand in rest for r in registers(operand)}
     if item.opcode == "met":

@@ -1,8 +1,8 @@
 """Values of 32 lanes, and the LLVM text that computes with them.
 
 A value of a warp is *uniform* (one number for all lanes), *affine* (base + stride x lane, the
-stride known) or *varying* (a vector of 32). Opcodes are written once on such values; what is uniform
-stays a scalar, and that is most of the speed of the fast version of a kernel.
+stride known) or *varying* (a vector of 32). Opcodes are written once on such values; what is
+uniform stays a scalar, and that is most of the speed of the fast version of a kernel.
 """
 
 import struct
@@ -201,13 +201,11 @@ class Text:
             poison = self.chosen_poison(self.mask(condition), a.poison, b.poison)
         if a.type == "pred":
             return self.select_predicate(condition, a, b, poison)
-        if condition.kind == "u":
-            if a.kind == b.kind == "v" or (
-                a.kind != "v" and a.kind == b.kind and a.stride == b.stride
-            ):
-                shape = a.type if a.kind != "v" else f"<{LANES} x {a.type}>"
-                text = self.fresh(f"select i1 {condition.text}, {shape} {a.text}, {shape} {b.text}")
-                return a._replace(text=text, poison=poison)
+        alike = a.kind == b.kind and (a.kind == "v" or a.stride == b.stride)
+        if condition.kind == "u" and alike:
+            shape = a.type if a.kind != "v" else f"<{LANES} x {a.type}>"
+            text = self.fresh(f"select i1 {condition.text}, {shape} {a.text}, {shape} {b.text}")
+            return a._replace(text=text, poison=poison)
         shape = f"<{LANES} x {a.type}>"
         text = self.fresh(
             f"select <{LANES} x i1> {self.lane_bits(condition)}, "
@@ -301,7 +299,7 @@ class Text:
         return self.map("trunc {T} {0} to {O}", value, out=kind)._replace(poison=poison)
 
     def widen(self, value: Val, kind: str, signed: bool) -> Val:
-        """Return `value`, extended to integer type `kind`. Affine values must not wrap: see Lowering."""
+        """Return `value` extended to integer type `kind`. Affine ones must not wrap (Lowering)."""
         if value.type == kind:
             return value
         constant = value.constant

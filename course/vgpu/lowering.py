@@ -126,7 +126,7 @@ class Lowering(Operands):
         self.label(stay)
 
     def widen_index(self, value: Val, kind: str, signed: bool) -> Val:
-        """Extend an index. In the fast version an affine one stays affine: it gives up on a wrap."""
+        """Extend an index. In the fast version an affine one stays so: it gives up on a wrap."""
         span = value.stride * (LANES - 1)
         if value.kind != "a" or value.type != "i32" or not -(1 << 31) <= span < 1 << 31:
             return self.widen(value, kind, signed)
@@ -182,7 +182,7 @@ class Lowering(Operands):
         self.emit(f"store <{LANES} x {value.type}> {self.vector(value)}, ptr {place}, align 8")
 
     def put_poison(self, poisons: list[Poison | None], size: int) -> None:
-        """Store, for each byte of vector operands of `size` bytes, the lanes that leave it undefined."""
+        """Store in which lanes each byte of vector operands of `size` bytes is undefined."""
         total = size * len(poisons)
         if not any(poisons):
             place = self.field_address("poison")
@@ -299,7 +299,7 @@ class Lowering(Operands):
             self.runtime("void", "park", f"i32 {target}")
 
     def branch(self, condition: Val, taken: int, other: int) -> None:
-        """Go to `taken` where `condition` holds and to `other` elsewhere; registers are committed."""
+        """Go to `taken` where `condition` holds, else to `other`; registers are committed."""
         if condition.kind == "u":
             yes, no = self.new_label("yes"), self.new_label("no")
             self.emit(f"br i1 {condition.text}, label %{yes}, label %{no}")

@@ -55,7 +55,7 @@ def indexed_branch(e: Lowering, i: Instruction) -> None:
 @opcode("ret", "[.uni]", operands=0)
 @opcode("exit", operands=0)
 def leave(e: Lowering, i: Instruction) -> None:
-    """The thread ends (returns from device functions have become branches)."""
+    """End the thread (returns from device functions have become branches)."""
     e.commit()
     if i.guard is None:
         _exit(e, "-1")
@@ -127,7 +127,7 @@ def trap(e: Lowering, i: Instruction) -> None:
     operands=(1, 3),
 )
 def barrier(e: Lowering, i: Instruction) -> None:
-    """``bar.sync a{, b}``, ``bar.arrive a, b``, ``bar.red``, ``bar.warp.sync m`` and ``barrier``."""
+    """``bar.sync a{, b}``, ``bar.arrive a, b``, ``bar.red``, ``bar.warp.sync m``; ``barrier``."""
     mods = [m for m in i.mods if m != "cta"]
     if mods[0] == "warp":
         return _warp_barrier(e, i)
@@ -188,7 +188,7 @@ def _warp_barrier(e: Lowering, i: Instruction) -> None:
 
 @opcode("call", "[.uni]", operands=3)
 def call(e: Lowering, i: Instruction) -> None:
-    """Calls of the runtime: printf and assert (others have been inlined)."""
+    """Call the runtime: printf and assert (other functions have been inlined)."""
     name, arguments, returns = i.operands
     site, mask = e.make_site(SiteInfo()), e.active()
     values = [_call_argument(e, a) for a in arguments.items]

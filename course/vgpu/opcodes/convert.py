@@ -217,7 +217,8 @@ def _to_grid(e: Lowering, a: Val, target: str, mode: str) -> Val:
     bits = e.retype(a, "i32")
     power = e.map("and {T} {0}, {1}", bits, literal("i32", _EXPONENT), out="i32")
     finite = e.compare("icmp ne {T} {0}, {1}", power, literal("i32", _EXPONENT))
-    power = e.call("llvm.maximumnum", e.retype(power, "float"), constant("float", 2.0**lowest), out="float")  # fmt: skip
+    least = constant("float", 2.0**lowest)
+    power = e.call("llvm.maximumnum", e.retype(power, "float"), least, out="float")
     unit = e.map("fmul {T} {0}, {1}", power, constant("float", 2.0**-fraction), out="float")
     steps = e.map("fdiv {T} {0}, {1}", a, unit, out="float")
     steps = e.call("llvm." + _TO_WHOLE[mode], steps, out="float")
@@ -254,7 +255,8 @@ def _encode(e: Lowering, a: Val, target: str) -> Val:
         high = e.map("lshr {T} {0}, {1}", bits, literal("i32", 16), out="i32")
         return plain(e.select(nan, literal("i16", 0x7FFF), e.narrow(high, "i16")))
     # scaled so that E4M3's exponents, subnormal ones too, are those of f32
-    scaled = e.retype(e.map("fmul {T} {0}, {1}", a, constant("float", 2.0**-120), out="float"), "i32")  # fmt: skip
+    scaled = e.map("fmul {T} {0}, {1}", a, constant("float", 2.0**-120), out="float")
+    scaled = e.retype(scaled, "i32")
     size = e.map("lshr {T} {0}, {1}", scaled, literal("i32", 20), out="i32")
     size = e.map("and {T} {0}, {1}", size, literal("i32", 127), out="i32")
     sign = e.map("lshr {T} {0}, {1}", bits, literal("i32", 24), out="i32")

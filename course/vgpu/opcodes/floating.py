@@ -1,8 +1,8 @@
 """Floating-point arithmetic: f16, bf16, their packed pairs, f32 and f64, in every rounding mode.
 
-f16 and bf16 compute in a wider type and are rounded once: a product of two is exact in f32, a sum of
-two rounds there so finely that rounding again does no harm, and a fused product and sum goes by way of
-f64, rounded to odd where f64 does not hold it.
+f16 and bf16 compute in a wider type and are rounded once: a product of two is exact in f32, a sum
+of two rounds there so finely that rounding again does no harm, and a fused product and sum goes by
+way of f64, rounded to odd where f64 does not hold it.
 """
 
 import struct
@@ -111,7 +111,8 @@ def add_to_odd(e: Lowering, a: Val, b: Val) -> Val:
     bits = e.retype(total, "i64")
     # rounded up in size if what was lost points back to zero: then the lower neighbour
     zero = constant("double", 0.0)
-    size = e.map("fmul {T} {0}, {1}", lost, e.call("llvm.copysign", constant("double", 1.0), total, out="double"), out="double")  # fmt: skip
+    sign = e.call("llvm.copysign", constant("double", 1.0), total, out="double")
+    size = e.map("fmul {T} {0}, {1}", lost, sign, out="double")
     larger = e.compare("fcmp olt {T} {0}, {1}", size, zero)
     down = e.map("sub {T} {0}, {1}", bits, literal("i64", 1), out="i64")
     odd = e.map(
@@ -125,7 +126,7 @@ def add_to_odd(e: Lowering, a: Val, b: Val) -> Val:
 
 
 def rounded(e: Lowering, name: str, *values: Val, mode: str = "rn", out: str | None = None) -> Val:
-    """Compute ``fadd``, ``fsub``, ``fmul``, ``fdiv``, ``sqrt``, ``fma`` or a conversion in `mode`."""
+    """Compute ``fadd``, ``fsub``, ``fmul``, ``fdiv``, ``sqrt``, ``fma``, a conversion in `mode`."""
     out = out or values[0].type
     if mode == "rn":
         if name in ("sqrt", "fma"):
@@ -208,7 +209,7 @@ def rectify(e: Lowering, value: Val) -> Val:
 
 
 def limit(e: Lowering, i: Instruction, value: Val) -> Val:
-    """Apply ``.sat`` or ``.relu``. Both commute with rounding, as 0 and 1 are numbers of all types."""
+    """Apply ``.sat`` or ``.relu``. Both commute with rounding: 0 and 1 are numbers of all types."""
     if "sat" in i.mods:
         return saturate(e, value)
     return rectify(e, value) if "relu" in i.mods else value

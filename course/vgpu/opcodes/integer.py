@@ -48,7 +48,7 @@ def add(e: Lowering, i: Instruction) -> None:
 @opcode("addc", f"[.cc].{_CARRIES}", operands=3)
 @opcode("subc", f"[.cc].{_CARRIES}", operands=3)
 def add_with_carry(e: Lowering, i: Instruction) -> None:
-    """``addc{.cc}.type d, a, b``: add the carry of the last ``.cc`` too; ``subc`` takes the borrow."""
+    """``addc{.cc}.type d, a, b``: add the carry of the last ``.cc``; ``subc`` takes the borrow."""
     kind, name = i.mods[-1], i.opcode[:3]
     a, b = (e.source(o, kind) for o in i.operands[1:3])
     carry = e.select(e.read_register(CARRY), literal(a.type, 1), literal(a.type, 0))
@@ -95,8 +95,8 @@ def multiply(e: Lowering, i: Instruction) -> None:
 
 
 @opcode(
-    "mad", f".(lo|hi).{_WORDS}", ".wide.(u16|s16|u32|s32)", ".hi.sat.s32", f".(lo|hi).cc.{_CARRIES}",
-    ".(rn|rz|rm|rp)[.ftz][.sat].f32", ".(rn|rz|rm|rp).f64",
+    "mad", f".(lo|hi).{_WORDS}", ".wide.(u16|s16|u32|s32)", ".hi.sat.s32",
+    f".(lo|hi).cc.{_CARRIES}", ".(rn|rz|rm|rp)[.ftz][.sat].f32", ".(rn|rz|rm|rp).f64",
     operands=4,
 )  # fmt: skip
 @opcode("madc", f".(lo|hi)[.cc].{_CARRIES}", operands=4)
@@ -165,8 +165,8 @@ def sum_of_absolute_differences(e: Lowering, i: Instruction) -> None:
 
 
 @opcode(
-    "div", f".{_WORDS}", ".(approx|full)[.ftz].f32", ".(rn|rz|rm|rp)[.ftz].f32", ".(rn|rz|rm|rp).f64",
-    operands=3,
+    "div", f".{_WORDS}", ".(approx|full)[.ftz].f32", ".(rn|rz|rm|rp)[.ftz].f32",
+    ".(rn|rz|rm|rp).f64", operands=3,
 )  # fmt: skip
 @opcode("rem", f".{_WORDS}", operands=3)
 def divide(e: Lowering, i: Instruction) -> None:

@@ -182,7 +182,7 @@ def _locate(
         pointers = [_global_memory(e, name, base) for name in ("arena", "shadow")]
     shift = align.bit_length() - 1
     e.declared["fshr"] = "declare i64 @llvm.fshr.i64(i64, i64, i64)"
-    # rotated, an offset that is not aligned has high bits set: one comparison sees all that is wrong
+    # rotated, an offset that is not aligned has high bits set: one comparison sees all errors
     turned = e.fresh(f"call i64 @llvm.fshr.i64(i64 {offset}, i64 {offset}, i64 {shift})")
     e.give_up_unless(e.fresh(f"icmp ult i64 {turned}, {_room(e, space, base, shift, extent)}"))
     return tuple(e.fresh(f"getelementptr i8, ptr {p}, i64 {offset}") for p in pointers)

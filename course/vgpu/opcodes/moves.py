@@ -33,8 +33,9 @@ _INTEGER = {
     "lo": "ult", "ls": "ule", "hi": "ugt", "hs": "uge",
 }  # fmt: skip
 _FLOATING = {
-    "eq": "oeq", "ne": "one", "lt": "olt", "le": "ole", "gt": "ogt", "ge": "oge", "equ": "ueq",
-    "neu": "une", "ltu": "ult", "leu": "ule", "gtu": "ugt", "geu": "uge", "num": "ord", "nan": "uno",
+    "eq": "oeq", "ne": "one", "lt": "olt", "le": "ole", "gt": "ogt", "ge": "oge", "num": "ord",
+    "equ": "ueq", "neu": "une", "ltu": "ult", "leu": "ule", "gtu": "ugt", "geu": "uge",
+    "nan": "uno",
 }  # fmt: skip
 
 
@@ -94,7 +95,8 @@ def set_predicate(e: Lowering, i: Instruction) -> None:
 
 @opcode(
     "set", *_forms(".(u16|s16|u32|s32|f32|f16|bf16)"),
-    f".{_TESTS}{_BOOLEAN}[.ftz].(f16x2|u32|s32).f16x2", f".{_TESTS}{_BOOLEAN}.(bf16x2|u32|s32).bf16x2",
+    f".{_TESTS}{_BOOLEAN}[.ftz].(f16x2|u32|s32).f16x2",
+    f".{_TESTS}{_BOOLEAN}.(bf16x2|u32|s32).bf16x2",
     operands=(3, 4),
 )  # fmt: skip
 def set_value(e: Lowering, i: Instruction) -> None:
@@ -168,7 +170,7 @@ def convert_address(e: Lowering, i: Instruction) -> None:
 
 @opcode("isspacep", ".(const|global|local|shared|shared::cta|param|param::entry)", operands=2)
 def is_in_space(e: Lowering, i: Instruction) -> None:
-    """``isspacep.space p, a``: is generic address `a` in this state space?"""
+    """``isspacep.space p, a``: say whether generic address `a` is in this state space."""
     space = i.mods[0].split("::")[0]
     value = e.source(i.operands[1], "u64")
     if space in ("global", "const", "param"):
