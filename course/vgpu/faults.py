@@ -196,7 +196,7 @@ class Decoder:
         if kind == records.ENDLESS:
             site = None
             details["place"] = self.block_place(warp)
-            details["waiting"] = tuple(self.loop_reads(warp))
+            details["waiting"] = (*self.loop_reads(warp), *self.waits(warps, cta))
         elif kind == records.DEADLOCK:
             site = None
             details["waiting"] = tuple(self.waits(warps, cta))

@@ -93,6 +93,19 @@ def test_an_endless_loop_says_what_it_reads(fast):
     assert "it reads a[39] in line 4 again and again" in str(fault)
 
 
+def test_an_endless_loop_says_who_waits_for_it():
+    source = """__global__ void k(volatile int* a) {
+        if (threadIdx.x < 32)
+            while (a[0] == 0) {}
+        __syncthreads();
+        a[0] = 1;
+    }"""
+    with pytest.raises(gpu.KernelFault) as caught:
+        launch(source, 1, 64, np.zeros(1, np.int32), patience=0.3)
+    assert caught.value.fault.place.line == 3
+    assert "warp 1 waits at barrier 0, line 4: 32 of 64 threads are there" in str(caught.value)
+
+
 def test_a_loop_is_not_endless_while_other_warps_end():
     """Warp 0 waits for the others, which take longer in all than patience has it for each."""
     source = """__global__ void k(volatile int* done, float* out, int n) {
