@@ -676,3 +676,24 @@ def test_what_begins_inside_an_array_may_not_end_outside(kind, fast):
         assert launch(source, 1, 1, zeros(64, np.int8), n, fast=fast) is None
         error = launch(source, 1, 1, zeros(64 - missing, np.int8), n, fast=fast)
         assert error.fault.kind == "out-of-bounds" and error.fault.target.beyond == missing
+
+
+def test_choosing_by_an_undefined_condition(fast):
+    source = """__global__ void k(unsigned* out, int n) {
+        __shared__ int s[32];
+        if (n) s[threadIdx.x] = threadIdx.x;
+        out[threadIdx.x] = s[threadIdx.x] > 15 ? 7 : 9;
+    }"""
+    out = zeros(32, np.uint32)
+    assert launch(source, 1, 32, out, 1, fast=fast) is None
+    np.testing.assert_array_equal(out, [9] * 16 + [7] * 16)
+    error = launch(source, 1, 32, out, 0, fast=fast)
+    assert error.fault.kind == "undefined" and error.fault.place.line == 4
+
+
+def test_blocks_have_a_limit_of_threads_beside_those_of_their_sides():
+    machine, program = vgpu.Machine(), vgpu.Program(gpu.compile("__global__ void k() {}").ptx())
+    for block in ((1024, 1, 1), (32, 32, 1), (4, 4, 64)):
+        machine.launch(program, program.entries[0], (1, 1, 1), block)
+    with pytest.raises(vgpu.LaunchRefused, match="1025 threads, and the limit is 1024"):
+        machine.launch(program, program.entries[0], (1, 1, 1), (41, 25, 1))

@@ -492,3 +492,14 @@ def test_lanes_that_read_together_and_one_that_then_writes(lane, memory):
     assert race(source.replace("BARRIER", "__syncwarp();"), 1, 32, ones(1), ones(32)) is None
     error = race(source.replace("BARRIER", ""), 1, 32, ones(1), ones(32))
     assert error is not None and error.fault.place.line == 8 and error.fault.other.line == 6
+
+
+def test_a_report_names_both_threads():
+    source = """__global__ void k(float* a) {
+        int x = threadIdx.x, y = threadIdx.y, z = threadIdx.z;
+        if (blockIdx.x == 2 && blockIdx.y == 1 && x == 5 && y == 2 && z == 1) a[0] = 1;
+        if (blockIdx.x == 1 && blockIdx.y == 0 && x == 3 && y == 4 && z == 2) a[0] = 2;
+    }"""
+    fault = race(source, (3, 2), (7, 5, 3), ones(1)).fault
+    assert (fault.threads, fault.block) == (((5, 2, 1),), (2, 1, 0))
+    assert (fault.other_thread, fault.other_block) == ((3, 4, 2), (1, 0, 0))
