@@ -22,6 +22,7 @@ from course.figures.diagrams import MATMULS, attention_shapes, transformer_block
 from course.figures.display import show
 from course.figures.first_kernel import threads_and_elements, unit_chart
 from course.figures.growth import growth, race
+from course.figures.lanes import lanes
 from course.figures.measured import bars, curves
 from course.figures.pictures import toolchain
 from course.figures.shares import describe_bars, describe_curves, share_bars, share_curves
@@ -44,6 +45,7 @@ __all__ = [
     "describe_source",
     "flop_breakdown",
     "growth",
+    "lanes",
     "race",
     "roofline",
     "share_bars",
