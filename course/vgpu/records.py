@@ -250,6 +250,7 @@ class Warp(Struct):
     budget: i32
     waiting: u32  # lanes that wait at a barrier
     counted: u32  # those of them that the barrier has counted; the rest wait for their warp
+    scattered: u32  # whether they may be at several barriers: then barrier_of tells
     barrier: u32
     barrier_site: u32
     barrier_kind: u32

@@ -278,13 +278,14 @@ def at_barrier(
     Returns 0 if the active lanes can go on at once, 1 if all of them wait, 2 if some do.
     """
     active = w.mask if w.fast == 0 else u32(FULL)
-    for lane in range(i32(LANES)):
-        if active & (u32(1) << u32(lane)) != 0:
-            w.pc[lane] = after
-    w.convert = 2 * block + 1
-    w.fast_allowed = w.fast_exists
-    if mask == 0:
-        return 0
+    if w.fast == 0 or mask != FULL:  # a whole warp goes on at Warp.resume
+        for lane in range(i32(LANES)):
+            if active & (u32(1) << u32(lane)) != 0:
+                w.pc[lane] = after
+        w.convert = 2 * block + 1
+        w.fast_allowed = w.fast_exists
+        if mask == 0:
+            return 0
     leader = ctz(mask)
     number = ptr(u32)(w.data)[leader]
     count = ptr(u32)(w.data)[leader + 64]
@@ -310,6 +311,8 @@ def at_barrier(
     w.barrier_how = how
     w.barrier_lanes = before | (predicates & mask)
     w.waiting = w.waiting | mask
+    if w.counted == 0:
+        w.scattered = 1 - aligned
     if aligned == 0 or w.waiting == w.live:
         _count_arrival(w, early | mask)
     if w.waiting & active == 0:
@@ -336,9 +339,10 @@ def _count_arrival(w: ptr(Warp), mask: u32) -> void:
         w.waiting = w.waiting & ~mask
         return
     w.counted = w.counted | mask
-    for lane in range(i32(LANES)):
-        if mask & (u32(1) << u32(lane)) != 0:
-            w.barrier_of[lane] = number
+    if w.scattered != 0:
+        for lane in range(i32(LANES)):
+            if mask & (u32(1) << u32(lane)) != 0:
+                w.barrier_of[lane] = number
 
 
 @native
@@ -370,6 +374,18 @@ def _warp_at(c: ptr(Cta), k: u32) -> ptr(Warp):
 
 
 @native
+def _released(w: ptr(Warp), number: u32) -> u32:
+    """Return the lanes of a warp that a barrier has counted."""
+    if w.scattered == 0:
+        return w.counted if w.barrier == number else u32(0)
+    lanes_there = u32(0)
+    for lane in range(i32(LANES)):
+        if w.barrier_of[lane] == number:
+            lanes_there |= u32(1) << u32(lane)
+    return lanes_there & w.counted
+
+
+@native
 def _open_barriers(c: ptr(Cta)) -> i32:
     """Open every barrier at which enough threads have arrived; return how many opened."""
     launch = ptr(Launch)(c.launch)
@@ -386,11 +402,7 @@ def _open_barriers(c: ptr(Cta)) -> i32:
         opened += 1
         for k in range(launch.warps):
             w = _warp_at(c, k)
-            leaving = u32(0)
-            for lane in range(i32(LANES)):
-                if w.barrier_of[lane] == number:
-                    leaving |= u32(1) << u32(lane)
-            leaving = leaving & w.counted
+            leaving = _released(w, number)
             if leaving != 0:
                 w.waiting = w.waiting & ~leaving
                 w.counted = w.counted & ~leaving
@@ -434,6 +446,7 @@ def _start_warp(c: ptr(Cta), k: u32, first_block: u32) -> void:
     w.poisoned = 0
     w.waiting = 0
     w.counted = 0
+    w.scattered = 0
     w.syncing = 0
     w.prefer = 0
     w.resume = 0
