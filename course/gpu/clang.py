@@ -34,7 +34,8 @@ _FIXED = (
     *("-target-feature", "+ptx88", "-ffp-contract=fast", "-fdeclspec", "-std=c++17"),
     *("-debug-info-kind=line-directives-only", "-no-enable-noundef-analysis"),
     *("-nostdsysteminc", "-nobuiltininc", "-include", "course_prelude.h"),
-    *("-Wall", "-Wno-unused-function", "-Wno-sometimes-uninitialized", "-fno-spell-checking"),
+    *("-Wall", "-Wno-unused-function", "-Wno-sometimes-uninitialized"),
+    *("-Wno-error=c++11-narrowing", "-fno-spell-checking"),
     *("-ferror-limit", "0", "-fno-diagnostics-show-line-numbers", "-fno-diagnostics-show-option"),
     "-fno-diagnostics-fixit-info",
 )

@@ -28,6 +28,9 @@ _NEEDS = {
     "cuda/barrier": "cuda::barrier",
 }
 
+#: Headers that come with NVRTC.
+_NVIDIA = ("mma.h", "cuda_fp8.h", "cuda_fp6.h", "cuda_fp4.h", "curand_kernel.h", "cuda_pipeline.h")
+
 #: What people mean when they mistype.
 _NAMES = re.findall(
     r"\w+",
@@ -90,6 +93,12 @@ def _for_header(name: str) -> str:
         )
     if name.startswith(("torch/", "ATen/", "c10/", "pybind11")):
         return "Kernels need no binding here: pass the tensor to kernel[grid, block](...)."
+    if name.startswith(("cuda/", "cub/", "thrust/", "cute/", "cutlass/")) or name in _NVIDIA:
+        return (
+            "It is NVIDIA's, and not here: clang, which stands in for NVRTC on macOS, has the "
+            "course's own cuda_fp16.h, cuda_bf16.h, cooperative_groups.h and cuda.h, and no "
+            "others. A Linux container has NVRTC and its headers; PTX in asm works here too."
+        )
     return "Looked beside the source, in kernels/, in the course's headers and in CUDA's."
 
 

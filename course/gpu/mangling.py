@@ -147,6 +147,7 @@ class _Reader:
         return () if [t.text for t in types] == ["void"] else tuple(types)
 
     def source_name(self) -> str:
+        self.take("L")  # internal linkage, in clang's names
         size = int(self.match(r"\d+"))
         name = self.text[self.at : self.at + size]
         if len(name) < size:

@@ -10,12 +10,14 @@
 #define __constant__ __attribute__((constant))
 #define __grid_constant__ __attribute__((grid_constant))
 #define __launch_bounds__(...) __attribute__((launch_bounds(__VA_ARGS__)))
-#define __cluster_dims__(...) __attribute__((cluster_dims(__VA_ARGS__)))
+#define __cluster_dims__(...) \
+  _Pragma("GCC error \"clang, which stands in for NVRTC here, compiles no thread block clusters\"")
 #define __align__(n) __attribute__((aligned(n)))
 #define __forceinline__ inline __attribute__((always_inline))
 #define __noinline__ __attribute__((noinline))
 // Of a function of these headers: faults and counts belong to the line that calls it.
 #define COURSE_FN static __device__ inline __attribute__((always_inline, nodebug, unused))
+#define COURSE_MEMBER __device__ __attribute__((always_inline, nodebug))
 
 #define offsetof(type, member) __builtin_offsetof(type, member)
 

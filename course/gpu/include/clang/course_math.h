@@ -258,7 +258,7 @@ COURSE_FN double erf_small(double x) {  // |x| < 1
       1. / 2528170444800, -1. / 40537905408000, 1. / 690452066304000, -1. / 12449059983360000};
   double z = x * x, half = 0x1.06eba8214db69p-3;  // 2/sqrt(pi) - 1
   double rest = x * z * series(z, c);
-  return x + (half * x + (rest + half * rest));
+  return x == 0 ? x : x + (half * x + (rest + half * rest));
 }
 
 COURSE_FN double cbrt(double x) {
@@ -422,7 +422,7 @@ COURSE_FN double acos(double x) {
 }
 COURSE_FN double sinh(double x) {
   double a = abs(x);
-  if (a > 40) return sign(a > 709 ? exp(a - 709, 0) * exp(709, 0) / 2 : exp(a, 0) / 2, x);
+  if (a > 40) return sign(a > 709 ? exp(a - 709, 0) * (exp(709, 0) / 2) : exp(a, 0) / 2, x);
   double e = expm1(a);
   return sign((e + e / (e + 1)) / 2, x);
 }

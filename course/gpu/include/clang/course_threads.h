@@ -22,9 +22,14 @@ COURSE_FN unsigned __ballot_sync(unsigned mask, int p) {
 #define COURSE_SHUFFLE(name, kind, second, bound)                                                  \
   template <class T>                                                                               \
   COURSE_FN T __##name##_sync(unsigned mask, T value, second, int width = 32) {                    \
-    static_assert(sizeof(T) == 4 || sizeof(T) == 8, "a shuffle moves 4 or 8 bytes");               \
+    static_assert(sizeof(T) == 2 || sizeof(T) == 4 || sizeof(T) == 8,                              \
+                  "a shuffle moves 2, 4 or 8 bytes");                                              \
     int clamp = (32 - width) << 8 | bound;                                                         \
-    if constexpr (sizeof(T) == 4) {                                                                \
+    if constexpr (sizeof(T) == 2) {                                                                \
+      int wide = __builtin_bit_cast(unsigned short, value);                                        \
+      unsigned short got = __nvvm_shfl_sync_##kind##_i32(mask, wide, lane, clamp);                 \
+      return __builtin_bit_cast(T, got);                                                           \
+    } else if constexpr (sizeof(T) == 4) {                                                         \
       int got = __nvvm_shfl_sync_##kind##_i32(mask, __builtin_bit_cast(int, value), lane, clamp);  \
       return __builtin_bit_cast(T, got);                                                           \
     } else {                                                                                       \

@@ -34,7 +34,6 @@
   COURSE_FN name##3 make_##name##3(type x, type y, type z) { return {x, y, z}; }                   \
   COURSE_FN name##4 make_##name##4(type x, type y, type z, type w) { return {x, y, z, w}; }
 #define COURSE_LIST(...) __VA_ARGS__
-#define COURSE_MEMBER __device__ __attribute__((always_inline, nodebug))
 // clang-format on
 
 COURSE_VECTORS(char, signed char)
@@ -83,6 +82,5 @@ COURSE_VARIABLE(gridDim, dim3, nctaid)
 #undef COURSE_REGISTER
 #undef COURSE_VARIABLE
 #undef COURSE_LIST
-#undef COURSE_MEMBER
 
 constexpr int warpSize = 32;
