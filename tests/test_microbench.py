@@ -124,3 +124,8 @@ def test_strides_meet_the_banks_as_they_should(stride, wavefronts):
 def test_without_a_gpu_it_says_where_the_results_are():
     with pytest.raises(Problem, match=r"course/measured/nvidia-h200/microbench\.json"):
         bench.measure("microbench")
+
+
+def test_sizes_too():
+    with pytest.raises(Problem, match=r"course/measured/nvidia-h200/sizes\.json"):
+        bench.measure("sizes")

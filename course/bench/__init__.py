@@ -15,6 +15,7 @@ from course import Problem
 #: Name of a benchmark -> what it measures. Each is a module here with ``run() -> list[Record]``.
 BENCHES = {
     "microbench": "the memory of a GPU: latency, bandwidth, bank conflicts",
+    "sizes": "matrix products of growing size by cuBLAS",
     "vgpu": "the virtual GPU beside numba-cuda's simulator",
 }
 
