@@ -697,3 +697,14 @@ def test_blocks_have_a_limit_of_threads_beside_those_of_their_sides():
         machine.launch(program, program.entries[0], (1, 1, 1), block)
     with pytest.raises(vgpu.LaunchRefused, match="1025 threads, and the limit is 1024"):
         machine.launch(program, program.entries[0], (1, 1, 1), (41, 25, 1))
+
+
+def test_a_store_through_a_generic_pointer_is_looked_at_where_it_lands(fast):
+    source = """__global__ void k(float* out, int n) {
+        __shared__ float s[64];
+        float* to = n ? out : s + 32;
+        to[threadIdx.x] = s[threadIdx.x];
+    }"""
+    assert launch(source, 1, 32, zeros(32), 0, fast=fast) is None
+    error = launch(source, 1, 32, zeros(32), 1, fast=fast)
+    assert error.fault.kind == "undefined" and error.fault.place.line == 4

@@ -463,18 +463,17 @@ def test_each_component_of_a_vector_can_race(component, memory):
 
 
 def test_a_block_does_not_know_what_the_warps_of_the_one_before_knew():
-    source = """__global__ void k(float* a) {
-        __shared__ float s[64];
+    source = """__global__ void k(float* a, float* b) {
         int t = threadIdx.x;
-        s[t] = 0;
+        a += 64 * blockIdx.x;
         for (int i = 0; i < 9 - 8 * blockIdx.x; i++) __syncthreads();
-        s[t] = a[t];
+        a[t] = t;
         if (blockIdx.x == 0) __syncthreads();
-        a[64 * blockIdx.x + t] = s[63 - t];
+        b[64 * blockIdx.x + t] = a[63 - t];
     }"""
-    error = race(source, 2, 64, ones(128))
+    error = race(source, 2, 64, ones(128), ones(128))
     assert error is not None and error.fault.block == (1, 0, 0)
-    assert race(source, 1, 64, ones(128)) is None
+    assert race(source, 1, 64, ones(128), ones(128)) is None
 
 
 @pytest.mark.parametrize("lane", [0, 7, 31])
