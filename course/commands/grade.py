@@ -27,7 +27,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         required=True,
         type=Path,
         metavar="FOLDER",
-        help="gets results.json, results.csv, feedback/STUDENT.html and the seed",
+        help="gets results.json, results.csv, feedback/STUDENT.html and the seed; may hold earlier "
+        "results: who changed nothing keeps them",
     )
 
 
@@ -49,25 +50,15 @@ def by_hand(args: argparse.Namespace) -> int:
 
 def grade_all(args: argparse.Namespace) -> int:
     """Grade a folder of submissions; return the exit code."""
-    import os
-    import secrets
-
-    from course import Problem, notebooks
-    from course.grading import grade, gradebook, release, sets
+    from course import notebooks
+    from course.grading import again, grade, gradebook, release, results, sets
     from course.grading.cells import Blueprint
     from course.grading.stock import Stock
 
     problem_set = sets.find(args.set)
-    if args.out.resolve() == args.submissions.resolve() or (args.out / "results.json").exists():
-        raise Problem(
-            f"{args.out} holds submissions or earlier results, and grading would write over them. "
-            "Give --out a folder that is new or empty."
-        )
-    folders = grade.students(args.submissions, args.out)
+    folders = grade.students(args.submissions)
+    seed, earlier = again.prepare(args.out, args.submissions, problem_set.name)
     blueprint = Blueprint(notebooks.parse(release.build(problem_set)))
-    seed = os.environ.get("COURSE_SECRET_SEED") or secrets.token_hex(16)
-    args.out.mkdir(parents=True, exist_ok=True)
-    (args.out / "seed.txt").write_text(seed + "\n", encoding="utf-8")
     workers = grade.worker_count(len(folders))
     with Stock(problem_set, workers) as engine:
         entries = grade.grade(
@@ -78,12 +69,21 @@ def grade_all(args: argparse.Namespace) -> int:
             engine,
             seed=seed,
             workers=workers,
+            earlier=earlier,
         )
     print(grade.report(problem_set.name, args.submissions, entries))
+    if earlier:
+        print(again.describe(earlier, results.read(args.out), folders))
     try:
         gradebook.build(args.out, problem_set)
+        entries = results.write(args.out, gradebook.collect(args.out, problem_set.name))
     except Exception as error:  # the results are written: they do without it
-        print(f"There is no gradebook.db for points given by hand: {type(error).__name__}: {error}")
+        print(
+            "The gradebook.db for points given by hand could not be written, and the results are "
+            f"without such points: {type(error).__name__}: {error}"
+        )
+    if waiting := grade.waiting(entries):
+        print(waiting)
     print(
         f"Written to {args.out}: results.json, results.csv, feedback/; gradebook.db, in which a "
         "person gives points; and seed.txt: set COURSE_SECRET_SEED to what it says to grade with "

@@ -15,5 +15,6 @@ import is ``course.checks``. The way of a submission through the modules::
     feedback   one page for a student
     results    what is known of the students -> results.json, results.csv, feedback/
     gradebook  points that a person gives in nbgrader's formgrader
+    again      what of earlier results in the same folder still holds
     grade      a folder of submissions -> all of these
 """

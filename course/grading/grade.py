@@ -5,14 +5,14 @@ Each submission is graded by itself: what goes wrong with one is in its own entr
 
 import os
 import statistics
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 
 from tqdm import tqdm
 
 from course import Problem, notebooks
-from course.grading import feedback, gradebook, intake, results, score
+from course.grading import again, feedback, gradebook, intake, results, score
 from course.grading.cells import Blueprint
 from course.grading.engine import LIMITS, Engine, EngineError, Limits, run_whole
 from course.grading.repair import Submission, Unreadable
@@ -31,6 +31,7 @@ def grade(
     seed: str | None,
     limits: Limits = LIMITS,
     workers: int = 1,
+    earlier: Mapping[str, results.Graded] | None = None,
 ) -> list[results.Entry]:
     """Grade every student's folder in `submissions` and write what came of it to `out`.
 
@@ -51,6 +52,9 @@ def grade(
         Secret seed of the inputs.
     workers : int
         How many notebooks the engine runs at a time.
+    earlier : mapping, optional
+        What `course.grading.again.prepare` knows from earlier results: who changed nothing keeps
+        them.
 
     Returns
     -------
@@ -62,22 +66,33 @@ def grade(
     Problem
         If there is no student's folder.
     """
-    folders = students(submissions, out)
+    folders, known, common = (
+        students(submissions),
+        dict(earlier or {}),
+        again.basis(blueprint, seed),
+    )
+    prints = {folder: again.fingerprint(folder, common) for folder in folders}
+    todo = [path for path in folders if not again.holds(known.get(path.name), prints[path])]
     out.mkdir(parents=True, exist_ok=True)
     with ThreadPoolExecutor(workers) as pool:
         jobs = [
             pool.submit(grade_one, folder, name, blueprint, out, engine, seed, limits)
-            for folder in folders
+            for folder in todo
         ]
         bar = tqdm(as_completed(jobs), total=len(jobs), desc=name, unit="submission")
-        graded = sorted((job.result() for job in bar), key=lambda each: each["entry"]["student"])
+        found = {graded["folder"]: graded for graded in (job.result() for job in bar)}
+    for folder in todo:
+        found[folder.name]["fingerprint"] = prints[folder]
+        if folder.name in known:
+            again.carry_over(found[folder.name], known[folder.name])
+    graded = sorted((known | found).values(), key=lambda each: each["entry"]["student"])
     record = {"assignment": name, "questions": [*blueprint.of("test", "essay")], "graded": graded}
     results.keep(out, record)
     return results.write(out, record)
 
 
-def students(submissions: Path, out: Path) -> list[Path]:
-    """Return the students' folders in `submissions`; `out` may lie among them."""
+def students(submissions: Path) -> list[Path]:
+    """Return the students' folders in `submissions`."""
     if not submissions.is_dir():
         raise Problem(
             f"There is no folder {submissions}: give one that holds a folder per student."
@@ -85,9 +100,7 @@ def students(submissions: Path, out: Path) -> list[Path]:
     found = [
         path
         for path in sorted(submissions.iterdir())
-        if (path.is_dir() or path.is_symlink())
-        and path.name not in NOBODY
-        and path.resolve() != out.resolve()
+        if (path.is_dir() or path.is_symlink()) and path.name not in NOBODY
     ]
     if not found:
         raise Problem(
@@ -108,7 +121,9 @@ def grade_one(
 ) -> results.Graded:
     """Grade the submission in one student's folder; return what is known, whatever happens."""
     entry = score.entry(printable(folder.name), blueprint)
-    graded = {"folder": folder.name, "entry": entry, "sections": []}
+    graded = {
+        "folder": folder.name, "entry": entry, "sections": [], "answers": {}, "changed": [],
+    }  # fmt: skip
     try:
         path, flags = intake.choose(folder, f"{name}.ipynb", blueprint)
         submission = intake.take(path, blueprint)
@@ -116,6 +131,7 @@ def grade_one(
         ran = run_whole(engine, submission.notebook, seed=seed, limits=limits)
         questions = score.questions(blueprint, submission, ran)
         entry |= score.total(questions)
+        graded["answers"] = again.answers(questions, submission)
         entry["status"] = "repaired" if entry["flags"] else "graded"
     except Unreadable as error:
         entry["reason"] = str(error)
@@ -166,7 +182,6 @@ def report(name: str, submissions: Path, entries: Sequence[results.Entry]) -> st
         )
     if loose := ", ".join(sorted(path.name for path in submissions.glob("*.ipynb"))):
         lines.append(f"In no student's folder, so not graded: {loose}.")
-    lines += [waiting(entries)] if waiting(entries) else []
     return "\n".join(lines)
 
 

@@ -54,7 +54,10 @@ def outputs(result: CellResult | None) -> list[dict[str, Any]]:
 
 
 def build(out: Path, problem_set: ProblemSet) -> None:
-    """Make a gradebook of nbgrader's in `out` from the record there."""
+    """Make a gradebook of nbgrader's in `out` from the record there, or bring it up to date.
+
+    Points that a person gave stay, but for answers that have changed since: the entry says so.
+    """
     record = results.read(out)
     release.generate(problem_set, out)
     shutil.copyfile(ROOT / "nbgrader_config.py", out / "nbgrader_config.py")
@@ -62,18 +65,44 @@ def build(out: Path, problem_set: ProblemSet) -> None:
         for graded in record["graded"]:
             if graded["entry"]["questions"]:
                 enter(gradebook, problem_set.name, graded["entry"])
+                withdraw(gradebook, problem_set.name, graded)
+    results.keep(out, record)
 
 
 def enter(gradebook: Any, name: str, entry: results.Entry) -> None:
     """Enter a student's automatic points, and which questions wait for a person."""
     student = entry["student"]
-    gradebook.add_student(student)
+    gradebook.update_or_create_student(student)
     with gradebook.db.no_autoflush:  # SQLAlchemy warns of what nbgrader does there
-        gradebook.add_submission(name, student)
+        gradebook.update_or_create_submission(name, student)
     for question in entry["questions"]:
         grade = gradebook.find_grade(question["id"], name, name, student)
-        grade.needs_manual_grade = question["message"] == score.BY_HAND
-        grade.auto_score = None if grade.needs_manual_grade else question["score"]
+        by_hand = question["message"] == score.BY_HAND
+        grade.auto_score = None if by_hand else question["score"]
+        grade.needs_manual_grade = by_hand and grade.manual_score is None
+    gradebook.db.commit()
+
+
+def withdraw(gradebook: Any, name: str, graded: results.Graded) -> None:
+    """Take back what a person said of answers that have changed since; it stands in the flags."""
+    entry, student = graded["entry"], graded["entry"]["student"]
+    comments = {
+        comment.name: comment
+        for notebook in gradebook.find_submission(name, student).notebooks
+        for comment in notebook.comments
+    }
+    for key in graded["changed"]:
+        grade, comment = gradebook.find_grade(key, name, name, student), comments.get(key)
+        if grade.manual_score is None and not grade.extra_credit:
+            continue
+        said = f": {comment.comment}" if comment and comment.comment else "."
+        given = f"A person had given {grade.score:g} points{said}"
+        entry["flags"] = [*entry["flags"], f"{key}: graded again: the answer changed. {given}"]
+        grade.needs_manual_grade = grade.auto_score is None
+        grade.manual_score = grade.extra_credit = None
+        if comment:
+            comment.manual_comment = None
+    graded["changed"] = []
     gradebook.db.commit()
 
 

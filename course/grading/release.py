@@ -53,7 +53,7 @@ def generate(problem_set: ProblemSet, root: Path) -> Path:
         The released notebook.
     """
     there = ProblemSet(problem_set.name, root)
-    there.source.parent.mkdir(parents=True)
+    there.source.parent.mkdir(parents=True, exist_ok=True)
     shutil.copyfile(problem_set.source, there.source)
     nbgrader = import_nbgrader()
     run(nbgrader.converters.GenerateAssignment, config(root), there, student=".")

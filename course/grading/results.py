@@ -18,7 +18,9 @@ from course.grading import feedback, score
 
 #: A student's entry in results.json.
 Entry = dict[str, Any]
-#: The name of a student's folder, the entry, and the sections of the page.
+#: What is known of a student: the name of the folder, the entry, the sections of the page; a
+#: fingerprint of what was handed in, a hash of each answer, and the ids of the questions whose
+#: answers changed after a person may have given points. The last three serve `again`.
 Graded = dict[str, Any]
 #: The assignment, the ids of its questions, and what is known of each student.
 Record = dict[str, Any]
