@@ -11,7 +11,7 @@ import pytest
 from fresh_course import BASE, Course
 
 from course import ROOT, Problem, cli, environment
-from course.commands import lab
+from course.commands import lab, test
 
 
 @pytest.mark.parametrize(
@@ -176,6 +176,33 @@ def test_slow_tests_run_with_all_only(suite):
     assert (code, out[-1].split(" in ")[0]) == (0, "1 passed, 1 deselected")
     code, out = run_suite(suite, "--all")
     assert (code, out[-1].split(" in ")[0]) == (0, "2 passed")
+
+
+@pytest.mark.parametrize(
+    ("line", "missing"),
+    [
+        ("nope.py", "nope.py"),
+        ("-x tests/test_clii.py::test_a", "tests/test_clii.py"),
+        ("nowhere", "nowhere"),
+        ("-k nowhere -n 4 -m slow tests/test_cli.py::test_a[a/b]", None),
+        ("tests -x --maxfail=2", None),
+    ],
+)
+def test_files_that_are_not_there(line, missing, monkeypatch):
+    monkeypatch.chdir(ROOT)
+    if missing is None:
+        test.require_files(line.split())
+        return
+    with pytest.raises(Problem) as caught:
+        test.require_files(line.split())
+    assert f"There is no file or folder {missing} in the course." in str(caught.value)
+    assert ("Did you mean tests/test_cli.py?" in str(caught.value)) == ("clii" in line)
+
+
+def test_a_file_that_is_not_there_gets_one_paragraph(suite):
+    code, out, err = suite.run("test", "nope.py", python=sys.executable)
+    assert (code, out) == (1, [])
+    assert err.startswith("There is no file or folder nope.py in the course.")
 
 
 def test_failures_of_tests_and_of_style_count(suite):

@@ -1,13 +1,17 @@
 """``test``: style and tests, the same way everywhere."""
 
 import argparse
+import difflib
 import importlib.util
+import itertools
 import os
 import subprocess
 import sys
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
-from course import ROOT
+from course import ROOT, Problem
 
 HELP = "check the style and run the tests (further arguments are pytest's)"
 
@@ -27,6 +31,7 @@ def run(args: argparse.Namespace) -> int:
     import pytest
 
     os.chdir(ROOT)
+    require_files(args.passed_on)
     os.environ.setdefault("OMP_NUM_THREADS", "1")  # the workers share the cores
     style = _Style()
     options = ["-rs"]  # why a test was skipped
@@ -36,6 +41,25 @@ def run(args: argparse.Namespace) -> int:
         options += ["-n", str(min(os.cpu_count() or 1, MOST_WORKERS))]
     code = int(pytest.main([*options, *args.passed_on], plugins=[style]))
     return code or int(bool(style.complaints))
+
+
+def require_files(arguments: Sequence[str]) -> None:
+    """Raise Problem if one of pytest's `arguments` names a file or folder that is not here.
+
+    What stands behind an option may be its value: it counts only if it looks like a test file.
+    """
+    for before, word in itertools.pairwise(["", *arguments]):
+        name = word.split("::")[0]
+        is_path = name.endswith(".py") or not before.startswith("-")
+        if not is_path or word.startswith("-") or Path(name).exists():
+            continue
+        known = [path.as_posix() for path in sorted(Path("tests").rglob("test_*.py"))]
+        close = difflib.get_close_matches(f"tests/{Path(name).name}", known, n=1)
+        guess = f" Did you mean {close[0]}?" if close else ""
+        raise Problem(
+            f"There is no file or folder {name} in the course.{guess} Give paths from the folder "
+            "of the course, such as tests/test_cli.py, or none to run all tests."
+        )
 
 
 class _Style:
