@@ -80,6 +80,8 @@ def hint(error: str, text: str, number: int, unknown: set[str]) -> str | None:
         return _for_std(match[1])
     if error.startswith("this declaration has no storage class"):
         return _for_qualifier(text.splitlines()[number - 1])
+    if error == "invalid % escape in inline assembly string":
+        return "Write %% in front of a register's name, as in %%laneid: NVRTC takes that too."
     if error.startswith('name followed by "::"'):
         return "The namespace is unknown here: is its #include missing?"
     return None

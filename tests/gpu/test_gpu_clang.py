@@ -691,6 +691,21 @@ def test_a_missing_clang_says_how_to_get_it(monkeypatch):
         clang.program.cache_clear()
 
 
+def test_registers_in_asm_need_one_percent_sign_as_with_nvrtc():
+    module = gpu.compile("""
+        __device__ int lane() { int l; asm volatile("mov.u32 %0, %laneid;" : "=r"(l)); return l; }
+        __global__ void k(int* x) {
+            int warp;
+            asm("{ .reg .u32 a; mov.u32 a, %%warpid;"
+                "  add.u32 %0, a, 1; }" : "=r"(warp));
+            x[threadIdx.x] = 100 * warp + lane();
+        }
+    """)
+    x = np.zeros(64, np.int32)
+    module["k"][1, 64](x)
+    assert x.tolist() == [100 + t for t in range(32)] + [200 + t for t in range(32)]
+
+
 # --- messages -----------------------------------------------------------------------------------
 
 

@@ -11,10 +11,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-pytest.importorskip("cuda.bindings.nvrtc")
-
 from course import gpu, vgpu
 from course.gpu.virtual_device import VirtualDevice
+
+if problem := gpu.compiler_problem():
+    pytest.skip(problem, allow_module_level=True)
 
 FOLDER = Path(__file__).parent / "kernels"
 VERSIONS = {
