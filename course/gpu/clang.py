@@ -55,6 +55,8 @@ _LONG = {
 
 #: The text of an asm statement, where NVRTC takes %laneid for %%laneid and clang does not.
 _ASM = re.compile(r'\b(?:asm|__asm__)\b[^;"]*\(\s*(?:"(?:\\.|[^"\\])*"\s*)+')
+#: An explicit instantiation, which must not say `inline` as __global__ does.
+_INSTANTIATION = re.compile(r"\b(template\s+(?:\w+\s+)*?)__global__\b")
 _REGISTER = re.compile(r"(?<!%)%(?=[A-Za-z_]{2})")
 
 #: The variables that hold the addresses of what name expressions ask for; and the declarations
@@ -157,6 +159,7 @@ def _with_probes(source: "Source", expressions: tuple[str, ...]) -> str:
     """Return the source with its name, and variables that make clang instantiate `expressions`."""
     path = str(source.path).replace("\\", "\\\\").replace('"', '\\"')
     text = _ASM.sub(lambda asm: _REGISTER.sub("%%", asm[0]), source.text)
+    text = _INSTANTIATION.sub(r"\1__attribute__((global))", text)
     lines = [f'#line 1 "{path}"', text]
     for number, expression in enumerate(expressions):
         lines.append('#line 1 "__nv_name_map"')

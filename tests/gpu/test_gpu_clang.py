@@ -571,6 +571,23 @@ def test_kernels_and_their_parameters_are_found():
     assert x[1] == 10
 
 
+def test_explicit_instantiations_need_no_asking():
+    module = gpu.compile("""
+        template <int N> __global__ void power(float* x) { x[0] *= N; }
+        template __global__ void power<3>(float*);
+        template void __global__ power<5>(float*);
+    """)
+    assert list(module) == ["power<3>", "power<5>"]
+
+
+def test_what_nobody_has_written_is_found():
+    module = gpu.compile("""
+        __global__ void k(int* x) { __shared__ int s[32]; x[threadIdx.x] = s[31 - threadIdx.x]; }
+    """)
+    with pytest.raises(gpu.KernelFault, match="which nobody has written"):
+        module["k"][1, 32](np.zeros(32, np.int32))
+
+
 def test_options():
     source = "__global__ void f(float* x) { x[0] = expf(x[1]) / SIZE + sqrtf(x[2]) * x[3]; }"
     exact = gpu.compile(source, options=["-DSIZE=x[4]"]).ptx()

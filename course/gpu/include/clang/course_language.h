@@ -3,7 +3,9 @@
 
 #define __CUDACC__ 1
 #define __CUDACC_RTC__ 1
-#define __global__ __attribute__((global))
+// inline, for what that does to shared variables: of those of other kernels clang drops the loads
+// where nobody stores, and a missing store would not be found
+#define __global__ __attribute__((global)) inline
 #define __device__ __attribute__((device))
 #define __host__ __attribute__((host))
 #define __shared__ __attribute__((shared))
