@@ -22,6 +22,15 @@ def main(arguments: list[str]) -> int:
         # a folder's name or a pip message may hold letters that the console lacks
         stream.reconfigure(errors="backslashreplace")
     try:
+        return _run(arguments)
+    except BrokenPipeError:
+        if not _reader_has_gone():
+            raise
+        return 1
+
+
+def _run(arguments: list[str]) -> int:
+    try:
         args = parse(arguments)
         environment.enter(arguments, build=args.command not in WITHOUT_ENVIRONMENT)
         return args.run(args)
@@ -40,6 +49,22 @@ def main(arguments: list[str]) -> int:
     except KeyboardInterrupt:
         print("\nStopped.", file=sys.stderr)
         return 130
+    finally:
+        sys.stdout.flush()
+
+
+def _reader_has_gone() -> bool:
+    """Say whether nobody reads what is printed any more, as behind ``| head``; then print no more.
+
+    A pipe of the command's own may be the broken one: then what is printed still has a reader.
+    """
+    try:
+        print(flush=True)
+    except BrokenPipeError:
+        # Python prints what is left when it ends
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return True
+    return False
 
 
 def parse(arguments: Sequence[str]) -> argparse.Namespace:

@@ -83,6 +83,34 @@ def test_problems_and_ctrl_c_end_without_a_traceback(monkeypatch, capsys):
     assert capsys.readouterr().err.strip() == "Stopped."
 
 
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+@pytest.mark.parametrize("line", ["doctor", "doctor --json", "--help"])
+def test_a_reader_that_stops_reading_is_no_error(line, unbuffered):
+    """As in ``python3 -m course doctor | head``, where head ends first."""
+    reading, writing = os.pipe()
+    os.close(reading)
+    try:
+        run = subprocess.run(
+            [sys.executable, "-m", "course", *line.split()], cwd=ROOT, stdout=writing,
+            stderr=subprocess.PIPE, encoding="utf-8",
+            env=os.environ | {"COURSE_ENV": "active", "PYTHONUNBUFFERED": unbuffered},
+        )  # fmt: skip
+    finally:
+        os.close(writing)
+    assert run.stderr == ""
+    assert run.returncode in (0, 1)  # argparse does not mind; Python's own complaint is 120
+
+
+def test_a_broken_pipe_of_the_commands_own_is_not_hidden(monkeypatch):
+    def run(args):
+        raise BrokenPipeError
+
+    monkeypatch.setattr(cli, "parse", lambda arguments: Namespace(command="lab", run=run))
+    monkeypatch.setattr(environment, "enter", lambda arguments, build: True)
+    with pytest.raises(BrokenPipeError):
+        cli.main([])
+
+
 # --- lab ---------------------------------------------------------------------------------------
 
 
