@@ -96,6 +96,7 @@ PARTS = (
 )
 
 LECTURES = tuple(lecture for part in PARTS for lecture in part.lectures)
+PROBLEM_SETS = tuple(lecture.problem_set for lecture in LECTURES if lecture.problem_set)
 
 
 def describe() -> str:

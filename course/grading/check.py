@@ -84,7 +84,12 @@ def started(problem_set: ProblemSet) -> Target | None:
 def target_at(path: Path, root: Path) -> Target:
     """Return the target for the notebook at `path`, whose set its name or its cells tell."""
     if not path.is_file():
-        raise Problem(f"There is no notebook {path}: give the path of an .ipynb file.")
+        what = f"{path} is a folder, and" if path.is_dir() else f"There is no notebook {path}:"
+        example = next(iter(sets.all_sets(root))).name
+        raise Problem(
+            f"{what} check takes the path of an .ipynb file, or a set, for example {example}. "
+            "Without either it checks all sets that you have started."
+        )
     known = sets.all_sets(root)
     by_name = [s for s in known if path.name == s.filename]
     for problem_set in by_name or known:
@@ -119,7 +124,8 @@ def check(target: Target, engine: Engine) -> int:
     results = run_whole(engine, submission.notebook, limits=LIMITS)
     questions, essays = score.questions(plan, submission, results), plan.of("essay")
     for question in questions:
-        print(line(question, by_hand=question.id in essays))
+        title = plan.title_of(question.id)
+        print(line(question, title, by_hand=question.id in essays))
     judged = [question for question in questions if question.id not in essays]
     earned, most = sum(q.score for q in judged), sum(q.max for q in judged)
     by_hand = sum(q.max for q in questions) - most
@@ -146,13 +152,16 @@ def note(text: str) -> str:
     return textwrap.fill(text, 96, initial_indent="  note: ", subsequent_indent="        ")
 
 
-def line(question: Question, *, by_hand: bool) -> str:
-    """Return the line of one question, and below it why it is not right."""
+def line(question: Question, title: str, *, by_hand: bool) -> str:
+    """Return the line of one question, called as its heading and its cell are.
+
+    Below it stands why it is not right.
+    """
     state, message = question.state, question.message
     if by_hand:
         state, message = "by hand", "" if state == "by hand" else "Not answered."
     earned = "–" if by_hand else f"{question.score:g}"
-    first = f"  {state:<14}{earned:>4} / {question.max:<4g} {question.id}"
+    first = f"  {state:<14}{earned:>4} / {question.max:<4g} {title} ({question.id})"
     if state == "right" or (state == "not answered" and message == score.NOT_ANSWERED):
         return first
     below = [

@@ -5,7 +5,7 @@ import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
-from course import ROOT, Problem
+from course import ROOT, Problem, syllabus
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,8 @@ def find(name: str, root: Path = ROOT) -> ProblemSet:
     Raises
     ------
     Problem
-        If there is none or more than one; the message lists the sets, the closest first.
+        If there is none or more than one; the message lists the sets, the closest first. Also if
+        the syllabus plans it.
     """
     known = {each.name: each for each in all_sets(root)}
     if name in known:
@@ -67,9 +68,13 @@ def find(name: str, root: Path = ROOT) -> ProblemSet:
         return known[begun[0]]
     if begun:
         raise Problem(f"{name!r} could be any of: {', '.join(begun)}.")
+    listed = ", ".join(known) or "none: the folder solutions/ is empty"
+    if planned := [each for each in syllabus.PROBLEM_SETS if name and each.startswith(name)]:
+        raise Problem(
+            f"{' and '.join(planned)}: planned, and not here yet. The sets that are here: {listed}."
+        )
     close = difflib.get_close_matches(name, known, n=1, cutoff=0.4)
     meant = f" Did you mean {close[0]}?" if close else ""
-    listed = ", ".join(known) or "none: the folder solutions/ is empty"
     raise Problem(f"There is no problem set {name!r}.{meant} The sets are: {listed}.")
 
 

@@ -48,6 +48,8 @@ def test_sets_are_found_by_a_prefix(several):
             "ps3_tile5",
             "There is no problem set 'ps3_tile5'. Did you mean ps3_tiles? The sets are: ps1",
         ),
+        ("ps4", "ps4_matmul: planned, and not here yet. The sets that are here: ps1_puzzles, ps2"),
+        ("ps5_flash_attention", "ps5_flash_attention: planned, and not here yet."),
         ("", "There is no problem set ''. The sets are:"),
         ("../x", "There is no problem set '../x'."),
     ],
@@ -186,11 +188,11 @@ def test_the_solution_passes(course, fast, capsys):
     assert code == 0
     assert said == (
         "solutions/toy/toy.ipynb\n"
-        "  right            2 / 2    test_matmul_flops\n"
-        "  right            3 / 3    test_square_bytes\n"
-        "  right            1 / 1    test_block_flops\n"
-        "  right            2 / 2    test_ridge\n"
-        "  by hand          – / 4    why\n"
+        "  right            2 / 2    Question (test_matmul_flops)\n"
+        "  right            3 / 3    Question (test_square_bytes)\n"
+        "  right            1 / 1    Question (test_block_flops)\n"
+        "  right            2 / 2    Question (test_ridge)\n"
+        "  by hand          – / 4    Essay (why)\n"
         "  8 of 8 points; 4 more are graded by hand\n"
     )
 
@@ -199,7 +201,7 @@ def test_the_release_does_not(course, fast, capsys):
     code, said = checked(course.release, course, fast, capsys)
     assert code == 1
     assert said.count("not answered ") == 4
-    assert "by hand          – / 4    why\n                Not answered." in said
+    assert "by hand          – / 4    Essay (why)\n                Not answered." in said
     assert "0 of 8 points" in said
 
 
@@ -208,8 +210,8 @@ def test_a_wrong_answer_is_explained(course, fast, solution, capsys, tmp_path):
     code, said = checked(path, course, fast, capsys)
     assert code == 1
     assert (
-        "  wrong            0 / 2    test_ridge\n                12 is not the ridge point.\n"
-        in said
+        "  wrong            0 / 2    Question (test_ridge)\n"
+        "                12 is not the ridge point.\n" in said
     )
     assert "6 of 8 points" in said
 
@@ -287,8 +289,10 @@ def test_what_is_checked(course, tmp_path, solution):
     other = put(tmp_path / "other.ipynb", {"cells": [toy.free("a", "1")]})
     with pytest.raises(Problem, match="holds no answers of any problem set"):
         check.targets(str(other), root)
-    with pytest.raises(Problem, match="There is no notebook"):
+    with pytest.raises(Problem, match=r"There is no notebook nowhere\.ipynb: check takes the path"):
         check.targets("nowhere.ipynb", root)
+    with pytest.raises(Problem, match=r"my is a folder, and check takes .* set, for example toy\."):
+        check.targets(str(root / "my"), root)
 
 
 def test_a_copy_under_another_name(course, solution, fast, capsys):
@@ -343,6 +347,7 @@ def test_check_ends_with_its_verdict(path, code):
     assert run.returncode == code, run.stdout + run.stderr
     assert "points; 4 more are graded by hand" in run.stdout
     assert run.stderr == ""
+    assert "/ 2    Question 4. A convolution (test_conv2d_flops)\n" in run.stdout
 
 
 @pytest.mark.slow
@@ -370,6 +375,6 @@ def test_commands_say_what_is_wrong():
     assert run.returncode == 1
     assert "There is no folder nowhere" in run.stderr
     assert not (ROOT / "x").exists()
-    run = command("check", "ps7")
+    run = command("check", "ps77")
     assert run.returncode == 1
-    assert "There is no problem set 'ps7'" in run.stderr
+    assert "There is no problem set 'ps77'" in run.stderr
