@@ -21,6 +21,9 @@ TEMPLATE = jinja2.Environment(autoescape=True, trim_blocks=True).from_string(
 )
 
 
+#: Errors of which the message says all; a traceback would add the names of our own files.
+SAID = ("Wrong", "SystemExit")
+
 #: A section of the page: what one question brought, and what to look at.
 Section = dict[str, Any]
 
@@ -73,9 +76,11 @@ def look_at(
     texts = {cell["id"]: cell["source"] for cell in submission.notebook["cells"]}
     for key in question.answers:
         yield f"Your cell {key}", shorten(texts[key], LIMIT)
-    for key in [*question.answers, question.id]:
+    ran = [results[key] for key in question.answers if key in results]
+    stopped = any(result.status != "ok" for result in ran)  # what the test says follows from that
+    for key in question.answers if stopped else [*question.answers, question.id]:
         result = results.get(key)
         if result and result.output.strip():
             yield f"Printed by {key}", shorten(result.output, LIMIT)
-        if result and result.traceback and result.error != "Wrong":
+        if result and result.traceback and result.error not in SAID:
             yield f"Where {key} stopped", shorten(result.traceback, LIMIT)

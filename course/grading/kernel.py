@@ -8,6 +8,7 @@ output is cut where it arises, before it has to pass through the kernel's socket
 
 import os
 import sys
+import warnings
 from typing import Any
 
 from course.grading.output import LIMIT, Kept
@@ -18,7 +19,7 @@ def load_ipython_extension(shell: Any) -> None:
     outputs = Outputs()
     shell.events.register("pre_run_cell", outputs.begin)
     shell.events.register("post_run_cell", outputs.end)
-    shell.ask_exit = refuse_to_exit
+    forbid_exit(shell)
 
 
 class Outputs:
@@ -39,6 +40,12 @@ class Outputs:
         sys.stdout.write(self._kept.text())
 
 
+def forbid_exit(shell: Any) -> None:
+    """Have ``exit()`` end its cell only, without IPython's advice on other ways to exit."""
+    shell.ask_exit = refuse_to_exit
+    warnings.filterwarnings("ignore", message="To exit: use")
+
+
 def refuse_to_exit() -> None:
     """Raise what ``exit()`` meets in place of the end of the session."""
-    raise SystemExit("a cell cannot end the session here")
+    raise SystemExit("a cell cannot end the session here: remove exit()")

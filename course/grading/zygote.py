@@ -28,7 +28,7 @@ from typing import Any, NoReturn, TextIO
 
 from course.grading import processes
 from course.grading.engine import Limits
-from course.grading.kernel import refuse_to_exit
+from course.grading.kernel import forbid_exit
 from course.grading.output import Kept
 
 ESCAPES = re.compile(r"\x1b\[[0-9;]*m")
@@ -60,7 +60,7 @@ def preload() -> Any:
     config.HistoryManager.enabled = False
     config.InteractiveShell.colors = "nocolor"
     shell = Shell.instance(config=config)
-    shell.ask_exit = refuse_to_exit
+    forbid_exit(shell)
     return shell
 
 

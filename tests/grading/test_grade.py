@@ -231,6 +231,17 @@ def test_feedback_says_what_to_look_at(folder, tmp_path, graded, solution):
     assert "return 2 * m * n * k" not in page  # what is right needs no look
 
 
+def test_the_page_of_a_cell_that_calls_exit(folder, tmp_path, graded, solution):
+    change(solution, "square_bytes", "print('before')\nexit()\ndef square_bytes(n):\n    return 1")
+    put(folder / "ada" / "toy.ipynb", solution)
+    graded()
+    page = (tmp_path / "out" / "feedback" / "ada.html").read_text(encoding="utf-8")
+    assert "SystemExit: a cell cannot end the session here: remove exit()" in page
+    assert "<pre>before\n</pre>" in page
+    for noise in ("%tb", "NameError", "To exit", "UserWarning", "stopped"):
+        assert noise not in page
+
+
 def test_feedback_calls_questions_as_the_notebook_does():
     plan = harness.blueprint_of(PS2)
     titles = [plan.title_of(key) for key in plan.of("test", "essay")]

@@ -16,7 +16,7 @@ RIGHT = "\ndef square_bytes(n):\n    return 4 * n * n"
 
 
 @pytest.mark.parametrize(("source", "says"), [
-    ("exit()", "SystemExit: a cell cannot end the session here"),
+    ("exit()", "SystemExit: a cell cannot end the session here: remove exit()"),
     ("quit()", "SystemExit: a cell cannot end the session here"),
     ("import sys\nsys.exit(1)", "SystemExit: 1"),
     ("import os\nos._exit(0)", "ended the whole Python process"),
