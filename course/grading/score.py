@@ -1,5 +1,6 @@
 """Results of cells -> points and messages; the same for every engine."""
 
+import difflib
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -80,7 +81,22 @@ def test(
     failed = [results[a] for a in answers if results[a].status != "ok"]
     cause = failed[0] if failed else result
     subject = f"Your cell {cause.id}" if failed else f"Your {' or '.join(answers) or 'answer'}"
-    return Question(key, "wrong", 0.0, points, explain(cause, subject, own=bool(failed)), answers)
+    message = explain(cause, subject, own=bool(failed)) + misspelt(cause, blueprint, submission)
+    return Question(key, "wrong", 0.0, points, message, answers)
+
+
+def misspelt(result: CellResult, blueprint: Blueprint, submission: Submission) -> str:
+    """Return what to say if a name is missing because an answer defines a similar one, else ""."""
+    missing = re.search(r"\bname '(\w+)' is not defined", result.message)
+    if missing is None:
+        return ""
+    written = {cell["id"]: cell for cell in submission.notebook["cells"]}
+    for key, released in blueprint.of("answer").items():
+        wanted, found = cells.defines(released), cells.defines(written[key])
+        close = difflib.get_close_matches(missing[1], found - wanted, n=1, cutoff=0.7)
+        if missing[1] in wanted - found and close:
+            return f"\nYour cell {key} defines {close[0]}: call it {missing[1]}."
+    return ""
 
 
 def explain(result: CellResult, subject: str, *, own: bool) -> str:

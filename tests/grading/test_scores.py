@@ -63,6 +63,18 @@ def test_a_cell_with_a_mistake_in_it_names_the_line(grade, solution):
     )
 
 
+def test_a_misspelt_name_is_found(grade, solution):
+    """Also by the questions that use the answer; a name that is merely wrong is no misspelt one."""
+    change(solution, "matmul_flops", "def matmul_flop(m, n, k):\n    return 2 * m * n * k")
+    change(solution, "square_bytes", "def size(n):\n    return 4 * n * n")
+    found = grade(solution)
+    assert harness.lost(found) == ["test_matmul_flops", "test_square_bytes", "test_block_flops"]
+    hint = "\nYour cell matmul_flops defines matmul_flop: call it matmul_flops."
+    assert found["test_matmul_flops"].message.endswith(f"is not defined (line 2){hint}")
+    assert found["test_block_flops"].message.endswith(hint)
+    assert found["test_square_bytes"].message.endswith("'square_bytes' is not defined (line 2)")
+
+
 def test_an_essay_left_alone_is_not_read(grade, solution, untouched):
     essay = next(c for c in untouched["cells"] if c["id"] == "why")["source"]
     assert grade(change(solution, "why", essay))["why"].state == "not answered"
