@@ -49,3 +49,5 @@ def test_rows_must_be_of_equal_length():
         figures.lanes([("a", ["x"]), ("b", ["x", "x"])])
     with pytest.raises(ValueError, match="equal length"):
         figures.lanes([])
+    with pytest.raises(ValueError, match="'takes part', 'waits', 'no thread'"):
+        figures.lanes([("a", ["x"])], key={"foo": "bar"})

@@ -10,6 +10,8 @@ from course.figures import style
 #: Inches of a lane's cell, and of the room for the labels of rows.
 _CELL, _ROW = 0.3, 0.3
 _LABEL = 1.9
+#: The kinds of cells, with an example each.
+_KINDS = {"takes part": "x", "waits": "", "no thread": None}
 
 
 @style.styled
@@ -39,11 +41,13 @@ def lanes(
     Raises
     ------
     ValueError
-        If there is no row, or rows differ in length.
+        If there is no row, rows differ in length, or the key has another kind.
     """
     sizes = {len(cells) for _, cells in rows}
     if len(sizes) != 1:
         raise ValueError(f"lanes() expects rows of equal length, and got lengths {sorted(sizes)}.")
+    if not set(key or ()) <= set(_KINDS):
+        raise ValueError(f"lanes() explains the kinds {list(_KINDS)}, and got {list(key)}.")
     (count,) = sizes
     below = 0.45 if key else 0.0
     above = 0.35 + 0.3 * bool(title)
@@ -85,9 +89,8 @@ def _cell(axes, left: float, top: float, text: str | None) -> None:  # noqa: ANN
 
 
 def _explain(axes, key: Mapping[str, str], top: float) -> None:  # noqa: ANN001
-    kinds = {"takes part": "x", "waits": "", "no thread": None}
     left = 0.0
     for kind, meaning in key.items():
-        _cell(axes, left, top, kinds[kind])
+        _cell(axes, left, top, _KINDS[kind])
         axes.text(left + _CELL + 0.08, top + _ROW / 2, meaning, va="center", fontsize=style.SMALL)
         left += _CELL + 0.3 + 0.085 * len(meaning)

@@ -46,15 +46,17 @@ class Measured:
         KeyError
             There is no such record, or more than one.
         """
+        rows = [r for r in self.records if r["case"] == case]
         found = [
             r["value"]
-            for r in self.records
-            if r["case"] == case and variant in (None, r["variant"]) and unit in (None, r["unit"])
+            for r in rows
+            if variant in (None, r["variant"]) and unit in (None, r["unit"])
         ]
         if len(found) != 1:
+            known = "; ".join(f"{r['variant']!r} in {r['unit']}" for r in rows) or "none"
             raise KeyError(
                 f"{self.bench} on {self.device} has {len(found)} records of case {case!r}, variant "
-                f"{variant!r}, unit {unit!r}; expected one."
+                f"{variant!r}, unit {unit!r}; expected one. Of this case there are: {known}."
             )
         return found[0]
 
