@@ -383,20 +383,22 @@ def test_what_a_warp_knows():
 def test_a_variable_that_one_lane_sets_may_be_shuffled():
     """To clang the others' undefined value would be a licence to run the atomic in every lane."""
     module = gpu.compile("""
-        __global__ void k(const int* x, int* count, int n) {
-            int i = threadIdx.x, base;
+        __global__ void k(const int* x, int* y, int* count, int n) {
+            int i = threadIdx.x;
             if (i < n && x[i] > 0) {
                 unsigned there = __activemask();
-                int leader = __ffs(there) - 1;
-                if (i % 32 == leader) base = atomicAdd(count, __popc(there));
+                int leader = __ffs(there) - 1, lane = i & 31, base;
+                if (lane == leader) base = atomicAdd(count, __popc(there));
                 base = __shfl_sync(there, base, leader);
+                y[base + __popc(there & ((1u << lane) - 1))] = x[i];
             }
         }
     """)
     x = np.random.default_rng(10).integers(-9, 9, 90).astype(np.int32)
-    count = np.zeros(1, np.int32)
-    module["k"][1, 96](x, count, 90)
+    y, count = np.full(90, -1, np.int32), np.zeros(1, np.int32)
+    module["k"][1, 96](x, y, count, 90)
     assert count[0] == (x > 0).sum() and module.warnings == ()
+    assert sorted(y[: count[0]]) == sorted(x[x > 0])
 
 
 def test_atomics():
@@ -578,6 +580,20 @@ def test_explicit_instantiations_need_no_asking():
         template void __global__ power<5>(float*);
     """)
     assert list(module) == ["power<3>", "power<5>"]
+
+
+def test_memory_may_be_read_as_another_type():
+    module = gpu.compile("""
+        __global__ void k(float* x, int* y) {
+            int t = threadIdx.x;
+            y[t] = 7;
+            x[t] = 2.0f;  // the same bytes
+            y[t + 32] = y[t];
+        }
+    """)
+    bytes_ = np.zeros(64, np.int32)
+    module["k"][1, 32](bytes_.view(np.float32), bytes_)
+    assert (bytes_[32:] == np.float32(2).view(np.int32)).all()
 
 
 def test_what_nobody_has_written_is_found():
