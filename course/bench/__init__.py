@@ -19,6 +19,16 @@ BENCHES = {
     "vgpu": "the virtual GPU beside numba-cuda's simulator",
 }
 
+#: Name of a benchmark -> what to know below its table.
+LEGENDS = {
+    "vgpu": """\
+plain, counters, races: the launch alone, on the virtual GPU that counts nothing, counts, looks for
+races. end_to_end: the call from Python with copies; cold is the first call with an empty cache of
+compiled kernels, warm the best of the later ones. The peer's time is that of its call, as it has no
+other: the first for cold, the best for the rest. ratio: how many times faster ours is; above 1,
+ours is faster.""",
+}
+
 _PACKAGES = ("torch", "numpy", "numba", "numba-cuda", "llvmlite", "nvidia-cuda-nvrtc")
 
 
@@ -58,11 +68,18 @@ class Record:
         return self.peer_value / self.value if fewer_is_better else self.value / self.peer_value
 
 
-def measure(name: str) -> dict[str, Any]:
-    """Run benchmark `name` and return its records with device, versions and date, as plain data."""
+def measure(name: str | None) -> dict[str, Any]:
+    """Run benchmark `name` and return its records with device, versions and date, as plain data.
+
+    Raises
+    ------
+    Problem
+        If there is no such benchmark, or none is named; the message lists them.
+    """
     if name not in BENCHES:
         known = "\n".join(f"  {n}: {what}" for n, what in BENCHES.items())
-        raise Problem(f"There is no benchmark {name!r}. There are:\n{known}")
+        fault = f"There is no benchmark {name!r}." if name else "Say which benchmark."
+        raise Problem(f"{fault} There are:\n{known}")
     records = importlib.import_module(f"course.bench.{name}").run()
     return {
         "bench": name,
@@ -79,7 +96,7 @@ def write(result: dict[str, Any], path: Path) -> None:
 
 
 def table(result: dict[str, Any]) -> str:
-    """Return a result as text for a terminal."""
+    """Return a result as text for a terminal, with what to know of its columns below it."""
     rows = [("case", "variant", "value", "unit", "peer", "peer's value", "ratio")]
     for r in result["records"]:
         peer = r["peer_value"]
@@ -90,7 +107,8 @@ def table(result: dict[str, Any]) -> str:
                 "" if r["ratio"] is None else f"{r['ratio']:.4g}",
             )
         )  # fmt: skip
-    return columns(rows)
+    legend = LEGENDS.get(result["bench"])
+    return columns(rows) + (f"\n\n{legend}" if legend else "")
 
 
 def columns(rows: Sequence[Sequence[str]]) -> str:

@@ -8,7 +8,9 @@ HELP = "measure ours beside its peers, in one run"
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments of ``bench``."""
-    parser.add_argument("name", metavar="NAME", help="which benchmark; a wrong name lists them")
+    parser.add_argument(
+        "name", nargs="?", metavar="NAME", help="which benchmark; without a name they are listed"
+    )
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the records there too")
 
 
