@@ -6,7 +6,7 @@ import pytest
 import toy
 
 from course import Problem, notebooks
-from course.grading import release, remedies
+from course.grading import cells, release, remedies, sets
 from course.grading.lint import lint_page
 
 
@@ -30,6 +30,14 @@ def test_stubs_name_what_is_missing(released):
         '    raise NotImplementedError("matmul_flops is not written yet")'
     )
     assert released["ridge"]["source"] == "# cell: ridge\nridge = None  # your answer"
+
+
+def test_the_first_page_of_a_set_names_every_kind_of_stub():
+    for problem_set in sets.all_sets():
+        listed = notebooks.read(problem_set.release)["cells"]
+        answers = "\n".join(c["source"] for c in listed if cells.role(c) == "answer")
+        for mark in ("# your code here", "# your answer", "NotImplementedError", "None"):
+            assert (f"`{mark}`" in listed[0]["source"]) == (mark in answers), mark
 
 
 def test_every_solution_of_a_cell_gets_its_own_stub():
