@@ -11,7 +11,7 @@ from typing import Any
 from course import ROOT, environment, requirements, tiers
 
 #: The compilers for CUDA C++, by the package that brings them.
-COMPILERS = {"nvidia-cuda-nvrtc": "NVRTC", "ziglang": "clang"}
+COMPILERS = {"nvidia-cuda-nvrtc": "NVRTC", "ziglang": "zig clang"}
 
 #: What the course can do without, and the package or program that brings it.
 TOOLS = {
