@@ -57,8 +57,8 @@ def grade_all(args: argparse.Namespace) -> int:
 
     problem_set = sets.find(args.set)
     folders = grade.students(args.submissions)
-    seed, earlier = again.prepare(args.out, args.submissions, problem_set.name)
     blueprint = Blueprint(notebooks.parse(release.build(problem_set)))
+    seed, earlier = again.prepare(args.out, args.submissions, problem_set.name, blueprint)
     workers = grade.worker_count(len(folders))
     with Stock(problem_set, workers) as engine:
         entries = grade.grade(

@@ -25,7 +25,9 @@ LISTED = 5
 UNFINISHED = {"seed.txt", "submitted", "autograded"}
 
 
-def prepare(out: Path, submissions: Path, name: str) -> tuple[str, dict[str, Graded]]:
+def prepare(
+    out: Path, submissions: Path, name: str, blueprint: Blueprint
+) -> tuple[str, dict[str, Graded]]:
     """Make the folder `out` ready for results of the set `name`.
 
     Returns
@@ -39,7 +41,7 @@ def prepare(out: Path, submissions: Path, name: str) -> tuple[str, dict[str, Gra
     ------
     Problem
         If `out` cannot be made, lies in `submissions` or around it, or holds anything but results
-        of the set.
+        of the set with the cells of `blueprint`.
     """
     inner, outer = out.resolve(), submissions.resolve()
     if inner.is_relative_to(outer) or outer.is_relative_to(inner):
@@ -57,7 +59,7 @@ def prepare(out: Path, submissions: Path, name: str) -> tuple[str, dict[str, Gra
         ) from None
     earlier: dict[str, Graded] = {}
     if "record.json" in there:
-        earlier = known(out, name)
+        earlier = known(out, name, blueprint)
     elif there and not ("seed.txt" in there and there <= UNFINISHED):
         raise Problem(
             f"--out {out} holds files that are no results of grade: {some(sorted(there))}. Give a "
@@ -66,12 +68,17 @@ def prepare(out: Path, submissions: Path, name: str) -> tuple[str, dict[str, Gra
     return keep_seed(out), earlier
 
 
-def known(out: Path, name: str) -> dict[str, Graded]:
+def known(out: Path, name: str, blueprint: Blueprint) -> dict[str, Graded]:
     """Return what is known of each student from the results of the set `name` in `out`."""
     try:
         record = results.read(out)
         if record["assignment"] != name:
             raise Problem(f"{out} holds the results of {record['assignment']}, not of {name}.")
+        if {*record["cells"]} ^ blueprint.graded.keys():
+            raise Problem(
+                f"{name} has other questions than when {out} was graded, and the gradebook there "
+                "cannot change them. Give --out a folder that is new or empty."
+            )
         return {graded["folder"]: graded for graded in record["graded"] if graded["fingerprint"]}
     except (OSError, ValueError, KeyError):
         raise Problem(

@@ -86,7 +86,12 @@ def grade(
         if folder.name in known:
             again.carry_over(found[folder.name], known[folder.name])
     graded = sorted((known | found).values(), key=lambda each: each["entry"]["student"])
-    record = {"assignment": name, "questions": [*blueprint.of("test", "essay")], "graded": graded}
+    record = {
+        "assignment": name,
+        "questions": [*blueprint.of("test", "essay")],
+        "cells": [*blueprint.graded],
+        "graded": graded,
+    }
     results.keep(out, record)
     return results.write(out, record)
 

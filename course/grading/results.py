@@ -22,7 +22,8 @@ Entry = dict[str, Any]
 #: fingerprint of what was handed in, a hash of each answer, and the ids of the questions whose
 #: answers changed after a person may have given points. The last three serve `again`.
 Graded = dict[str, Any]
-#: The assignment, the ids of its questions, and what is known of each student.
+#: The assignment, the ids of its questions and of all cells that nbgrader knows, and what
+#: is known of each student.
 Record = dict[str, Any]
 
 #: Bytes that the name of a file may have.

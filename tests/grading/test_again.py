@@ -6,13 +6,17 @@ import os
 from argparse import Namespace
 
 import pytest
+import toy
 from harness import put
 
-from course import Problem
+from course import Problem, notebooks
 from course.commands import grade as command
-from course.grading import again, gradebook, results, sets, stock
+from course.grading import again, gradebook, release, results, sets, stock
 from course.grading.cells import Blueprint
 from course.grading.grade import grade, students
+
+#: A set without cells.
+PLAN = Blueprint({"cells": []})
 
 
 class Counting:
@@ -40,12 +44,12 @@ def out(tmp_path):
 def run(folder, out, toy_set, blueprint, fast):
     """Return a function that grades as the command does; the entries, its words, the runs."""
 
-    def run(plan=blueprint):
+    def run(plan=blueprint, problem_set=toy_set):
         engine = Counting(fast)
-        seed, earlier = again.prepare(out, folder, "toy")
+        seed, earlier = again.prepare(out, folder, "toy", plan)
         grade("toy", plan, folder, out, engine, seed=seed, earlier=earlier)
         said = again.describe(earlier, results.read(out), students(folder))
-        gradebook.build(out, toy_set)
+        gradebook.build(out, problem_set)
         entries = results.write(out, gradebook.collect(out, "toy"))
         return {entry["student"]: entry for entry in entries}, said, engine.runs
 
@@ -153,6 +157,25 @@ def test_other_questions_or_inputs_grade_everything_again(
     assert run(other)[2] == 0  # the seed of the results goes on
 
 
+def test_other_words_keep_points_and_other_questions_need_another_folder(
+    run, folder, out, solution, tmp_path
+):
+    """nbgrader's gradebook takes no question more once there are submissions."""
+    put(folder / "ada" / "toy.ipynb", solution)
+    run()
+    give(out, "ada", "why", 3)
+    later = toy.make_course(tmp_path / "later")
+    source = toy.source_notebook()
+    notebooks.write(later.source, changed(source, ask_why="## Essay\n\nWhy so?"))
+    entries, said, _ = run(Blueprint(notebooks.parse(release.build(later))), later)
+    assert said == "0 unchanged, results kept; 0 new; 1 graded again."
+    assert (entries["ada"]["score"], entries["ada"]["manual_pending"]) == (11.0, 0.0)
+    source["cells"] = [c for c in source["cells"] if not c["id"].endswith("ridge")]
+    notebooks.write(later.source, source)
+    with pytest.raises(Problem, match=r"toy has other questions than when .* was graded"):
+        run(Blueprint(notebooks.parse(release.build(later))), later)
+
+
 def test_an_interrupted_change_is_still_a_change(run, folder, out, toy_set, solution, monkeypatch):
     """The gradebook was not brought up to date; the next grading does it."""
     put(folder / "ada" / "toy.ipynb", solution)
@@ -173,7 +196,7 @@ def test_an_interrupted_change_is_still_a_change(run, folder, out, toy_set, solu
 def refused(out, folder):
     before = sorted(out.parent.rglob("*")) if out.parent.is_dir() else None
     with pytest.raises(Problem) as caught:
-        again.prepare(out, folder, "toy")
+        again.prepare(out, folder, "toy", PLAN)
     assert (sorted(out.parent.rglob("*")) if out.parent.is_dir() else None) == before
     assert "\n" not in str(caught.value)
     return str(caught.value)
@@ -189,7 +212,7 @@ def test_folders_that_cannot_be_made(tmp_path, folder):
 @pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="Linux has folders that nobody makes")
 def test_a_folder_that_nobody_may_make(folder):
     with pytest.raises(Problem, match="cannot be the folder for the results"):
-        again.prepare(command.Path("/proc/nowhere/graded"), folder, "toy")
+        again.prepare(command.Path("/proc/nowhere/graded"), folder, "toy", PLAN)
 
 
 def test_folders_of_others(tmp_path, folder, out):
@@ -199,10 +222,10 @@ def test_folders_of_others(tmp_path, folder, out):
     (out / "seed.txt").write_text("s", encoding="utf-8")
     assert "no results of grade: seed.txt, thesis.txt. Give" in refused(out, folder)
     (out / "thesis.txt").unlink()
-    assert again.prepare(out, folder, "toy") == ("s", {})  # an earlier run was stopped
+    assert again.prepare(out, folder, "toy", PLAN) == ("s", {})  # an earlier run was stopped
     (out / "record.json").write_text('{"assignment": "other", "graded": []}', encoding="utf-8")
     assert "holds the results of other, not of toy" in refused(out, folder)
-    for damage in ("{", '{"assignment": "toy", "graded": [{"folder": "ada"}]}'):
+    for damage in ("{", '{"assignment": "toy", "cells": [], "graded": [{"folder": "ada"}]}'):
         (out / "record.json").write_text(damage, encoding="utf-8")
         assert "record.json is damaged, or of an older version" in refused(out, folder)
 
