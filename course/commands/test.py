@@ -54,7 +54,7 @@ def require_files(arguments: Sequence[str]) -> None:
         if not is_path or word.startswith("-") or Path(name).exists():
             continue
         known = [path.as_posix() for path in sorted(Path("tests").rglob("test_*.py"))]
-        close = difflib.get_close_matches(f"tests/{Path(name).name}", known, n=1)
+        close = difflib.get_close_matches(f"tests/{Path(name).name}", known, n=1, cutoff=0.8)
         guess = f" Did you mean {close[0]}?" if close else ""
         raise Problem(
             f"There is no file or folder {name} in the course.{guess} Give paths from the folder "
