@@ -119,8 +119,17 @@ def _decode(
     same_block = race["block"] == race["other_block"]
     same_warp = same_block and race["warp"] == race["other_warp"]
     same_line = site.instruction.loc is not None and site.instruction.loc == other.instruction.loc
-    if same_line and same_block:
-        hint = "all threads update one place: use an atomic operation, or give each its own place"
+    atomics = {i.instruction.opcode in ("atom", "red") for i in (site, other) if i.instruction}
+    if atomics == {True, False}:
+        hint = (
+            "one of the two is an ordinary access: make it volatile, or atomic too (a read is "
+            "atomicAdd(p, 0))"
+        )
+    elif same_line and same_block:
+        hint = (
+            "do all threads update one place? use an atomic operation. Do they change what others "
+            "still read? read first, then a barrier, then write"
+        )
     elif same_warp and int(race["kind"]) != 3:
         hint = "lanes of a warp need __syncwarp() between writing and reading each other's data"
     elif same_warp:

@@ -34,6 +34,7 @@ from .records import (
 _WARPS = 32
 _SEVERAL = 0x100  # beside the first lane others of its warp have read
 _LANE = 0x1FF  # a lane and this flag
+_SECOND = 16  # where the lane that was second stands then
 _BLOCK, _DEVICE = 1, 2  # scopes of fences and of ordered accesses
 _PROBES = 16  # places to look at before two addresses share one
 
@@ -258,6 +259,15 @@ def _acquire(w: ptr(Warp), lane: u32, address: u64) -> void:
 
 
 @native
+def _reader(readers: u32, same_warp: u32, lane: u32) -> u32:
+    """Return a lane that has read: of the warp of `lane` another one, if there is one."""
+    first = readers & (_SEVERAL - 1)
+    if same_warp != 0 and first == lane and readers & _SEVERAL != 0:
+        return readers >> _SECOND
+    return first
+
+
+@native
 def _report(
     w: ptr(Warp), kind: u32, lane: u32, site: u32, other_site: u32, other: u32, other_lane: u32,
     address: u64,
@@ -283,7 +293,7 @@ def _report(
     r.lane = lane
     r.other_block = other // warps
     r.other_warp = other % warps
-    r.other_lane = other_lane & (_SEVERAL - 1)
+    r.other_lane = other_lane
     r.address = address
     r.count = 1
 
@@ -402,9 +412,10 @@ def _shared(
             if read[0] == 0:
                 continue
             known = seen if k == w.index else own[k]
-            reader = read[2] & _LANE
+            own_read = u32(1) if k == w.index else u32(0)
+            reader = _reader(read[2], own_read, lane)
             if read[0] > known and (s.scope == 0 or read[3] == 0):
-                if k != w.index or reader != lane:
+                if own_read == 0 or reader != lane:
                     _report(w, 4, lane, site, read[1], first + k, reader, address)
             read[0] = 0
         cell.warp = w.index
@@ -417,7 +428,7 @@ def _shared(
         mine = reads + 4 * w.index
         reader = lane
         if mine[0] == own[w.index] and mine[2] & _LANE != lane:
-            reader = (mine[2] & _LANE) | _SEVERAL
+            reader = (mine[2] & _LANE) | _SEVERAL | (lane << _SECOND)
         mine[0] = own[w.index]
         mine[1] = site
         mine[2] = reader
@@ -468,9 +479,11 @@ def _global(
             r = first + 5 * k
             if r[0] == 0:
                 continue
-            if (r[1] != me or r[2] != lane) and _before(w, lane, r[1], r[0]) == 0:
+            own_read = u32(1) if r[1] == me else u32(0)
+            reader = _reader(r[2], own_read, lane)
+            if (own_read == 0 or reader != lane) and _before(w, lane, r[1], r[0]) == 0:
                 if _atomic_pair(w, s.scope, r[1], r[4]) == 0:
-                    _report(w, 4, lane, site, r[3], r[1], r[2], address)
+                    _report(w, 4, lane, site, r[3], r[1], reader, address)
             r[0] = 0
         g.clock = clock
         g.agent = me
@@ -481,7 +494,7 @@ def _global(
     else:
         reader = lane
         if first[0] == clock and first[1] == me and first[2] != lane:
-            reader = first[2] | _SEVERAL
+            reader = first[2] | _SEVERAL | (lane << _SECOND)
         elif first[0] != 0 and first[1] != me:
             # keep the last read of another warp too
             for k in range(u32(5)):

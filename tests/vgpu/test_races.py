@@ -502,3 +502,30 @@ def test_a_report_names_both_threads():
     fault = race(source, (3, 2), (7, 5, 3), ones(1)).fault
     assert (fault.threads, fault.block) == (((5, 2, 1),), (2, 1, 0))
     assert (fault.other_thread, fault.other_block) == ((3, 4, 2), (1, 0, 0))
+
+
+@pytest.mark.parametrize("memory", ["shared", "global"])
+def test_a_race_between_lanes_names_both(memory):
+    """Lane 1 reads what it writes, too: the other one is lane 2."""
+    source = f"""__global__ void k(int* a) {{
+        __shared__ int own[32];
+        int* s = {"own" if memory == "shared" else "a"};
+        int t = threadIdx.x;
+        s[t] = t;
+        __syncthreads();
+        if (t >= 1) s[t] += s[t - 1];
+    }}"""
+    error = race(source, 1, 32, ones(32).astype(np.int32))
+    assert error is not None
+    assert (error.fault.threads[0], error.fault.other_thread) == ((1, 0, 0), (2, 0, 0))
+    assert "read first, then a barrier, then write" in str(error)
+
+
+def test_an_ordinary_read_beside_an_atomic_says_what_to_do():
+    source = """__global__ void k(int* a, int* b) {
+        if (threadIdx.x < 32) b[threadIdx.x] = a[0];
+        else atomicMax(a, threadIdx.x);
+    }"""
+    error = race(source, 1, 64, np.ones(1, np.int32), np.ones(64, np.int32))
+    assert error is not None
+    assert "make it volatile, or atomic too" in str(error)
