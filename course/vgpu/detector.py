@@ -59,6 +59,7 @@ class Detector:
             "fences": 4 * 2 * _WARPS * _WARPS,
             "barriers": 4 * 16 * 3 * _WARPS,
             "seen": 4 * _WARPS * _WARPS,
+            "pairs": 4 * _WARPS * _WARPS * self.warps,
             "known": 4 * self.agents,
             "place": place_bytes * _OWN_PLACES,
         }

@@ -8,9 +8,8 @@ such an access wrote after a fence: within the block whatever the fence, between
 not happen before is a race.
 
 What is remembered of earlier accesses is the last write and, of reads, the last of each warp
-(shared memory) or the last two (global memory); lanes that fence or synchronise speak for their
-whole warp, and what one warp learns from other blocks all of its block know. So a race that is
-reported is one, and some go unseen. Two writes of one value are no race.
+(shared memory) or the last two (global memory); a lane that fences speaks for its whole warp, and
+what one warp learns from other blocks all of its block know. So a race that is reported is one, and some go unseen. Two writes of one value are no race.
 """
 
 from .native import ctz, native, ptr, u8, u32, u64, void
@@ -77,6 +76,20 @@ def _seen(w: ptr(Warp), lane: u32) -> ptr(u32):
 
 
 @native
+def _pairs(w: ptr(Warp), lane: u32) -> ptr(u32):
+    """Return where a lane keeps up to which clock it knows what each lane of its warp did."""
+    return ptr(u32)(_block(w).pairs) + (w.index * _WARPS + lane) * _WARPS
+
+
+@native
+def _knows(w: ptr(Warp), lane: u32, other: u32) -> u32:
+    """Return up to which clock a lane knows what another one of its warp did."""
+    seen = _seen(w, lane)[0]
+    pair = _pairs(w, lane)[other]
+    return pair if pair > seen else seen
+
+
+@native
 def _join(into: ptr(u32), other: ptr(u32), count: u32) -> void:
     for k in range(count):
         if other[k] > into[k]:
@@ -110,9 +123,30 @@ def _all_lanes_met(w: ptr(Warp), members: u32) -> void:
 
 
 @native
+def _some_lanes_met(w: ptr(Warp), members: u32) -> void:
+    """Let `members` know what each of them has done and knew; the clock advances."""
+    own = _clocks(_block(w), w.index) + w.index
+    for other in range(u32(_WARPS)):
+        top = u32(0)
+        if members & (u32(1) << other) != 0:
+            top = own[0]
+        else:
+            for lane in range(u32(_WARPS)):
+                if members & (u32(1) << lane) != 0 and _knows(w, lane, other) > top:
+                    top = _knows(w, lane, other)
+        for lane in range(u32(_WARPS)):
+            if members & (u32(1) << lane) != 0 and top > _pairs(w, lane)[other]:
+                _pairs(w, lane)[other] = top
+    own[0] = own[0] + 1
+
+
+@native
 def warp_synchronised(w: ptr(Warp), members: u32) -> void:
-    """Order what lanes of a warp do."""
-    _all_lanes_met(w, members)
+    """Order what `members` of a warp do."""
+    if w.live & (members ^ 0xFFFFFFFF) == 0:
+        _all_lanes_met(w, members)
+    else:
+        _some_lanes_met(w, members)
 
 
 @native
@@ -259,12 +293,15 @@ def _acquire(w: ptr(Warp), lane: u32, address: u64) -> void:
 
 
 @native
-def _reader(readers: u32, same_warp: u32, lane: u32) -> u32:
-    """Return a lane that has read: of the warp of `lane` another one, if there is one."""
+def _unordered_reader(w: ptr(Warp), lane: u32, readers: u32, clock: u32) -> u32:
+    """Return which lane of the warp read at `clock`, unknown to `lane`, plus one; else 0."""
     first = readers & (_SEVERAL - 1)
-    if same_warp != 0 and first == lane and readers & _SEVERAL != 0:
-        return readers >> _SECOND
-    return first
+    if first != lane and clock > _knows(w, lane, first):
+        return first + 1
+    second = readers >> _SECOND
+    if readers & _SEVERAL != 0 and second != lane and clock > _knows(w, lane, second):
+        return second + 1
+    return 0
 
 
 @native
@@ -389,7 +426,6 @@ def _shared(
     first = _first_warp(w)
     own = _clocks(b, w.index)
     reads = ptr(u32)(u64(cell) + SharedCell.size)
-    seen = _seen(w, lane)[0]
     if s.store == 0:
         # a write since then would have forgotten the read: nothing is new
         again = reads + 4 * w.index
@@ -399,7 +435,7 @@ def _shared(
     if cell.clock != 0 and (s.scope == 0 or cell.scope == 0):
         other = cell.warp
         if other == w.index:
-            if cell.lane != lane and cell.clock > seen:
+            if cell.lane != lane and cell.clock > _knows(w, lane, cell.lane):
                 at_once = u32(1) if cell.step == b.step else u32(0)
                 _check_write(
                     w, s, site, lane, byte, first + other, cell.lane, cell.site, at_once, address
@@ -411,12 +447,14 @@ def _shared(
             read = reads + 4 * k
             if read[0] == 0:
                 continue
-            known = seen if k == w.index else own[k]
-            own_read = u32(1) if k == w.index else u32(0)
-            reader = _reader(read[2], own_read, lane)
-            if read[0] > known and (s.scope == 0 or read[3] == 0):
-                if own_read == 0 or reader != lane:
-                    _report(w, 4, lane, site, read[1], first + k, reader, address)
+            if s.scope == 0 or read[3] == 0:
+                other = u32(0)
+                if k == w.index:
+                    other = _unordered_reader(w, lane, read[2], read[0])
+                elif read[0] > own[k]:
+                    other = (read[2] & (_SEVERAL - 1)) + 1
+                if other != 0:
+                    _report(w, 4, lane, site, read[1], first + k, other - 1, address)
             read[0] = 0
         cell.warp = w.index
         cell.lane = lane
@@ -436,14 +474,14 @@ def _shared(
 
 
 @native
-def _before(w: ptr(Warp), lane: u32, agent: u32, clock: u32) -> u32:
-    """Say whether what warp `agent` of the grid did at `clock` happens before this."""
+def _before(w: ptr(Warp), lane: u32, agent: u32, other: u32, clock: u32) -> u32:
+    """Say whether what lane `other` of warp `agent` of the grid did at `clock` is before this."""
     b = _block(w)
     first = _first_warp(w)
     if agent - first >= ptr(Launch)(w.launch).warps:
         return 1 if clock <= ptr(u32)(b.known)[agent] else 0
     if agent - first == w.index:
-        return 1 if clock <= _seen(w, lane)[0] else 0
+        return 1 if clock <= _knows(w, lane, other) else 0
     return 1 if clock <= _clocks(b, w.index)[agent - first] else 0
 
 
@@ -471,7 +509,7 @@ def _global(
             if first[2] == lane or first[2] & _SEVERAL != 0:
                 return
     if g.clock != 0 and _atomic_pair(w, s.scope, g.agent, g.scope) == 0:
-        if (g.agent != me or g.lane != lane) and _before(w, lane, g.agent, g.clock) == 0:
+        if (g.agent != me or g.lane != lane) and _before(w, lane, g.agent, g.lane, g.clock) == 0:
             at_once = u32(1) if g.agent == me and g.step == b.step else u32(0)
             _check_write(w, s, site, lane, byte, g.agent, g.lane, g.site, at_once, address)
     if s.store != 0:
@@ -479,11 +517,14 @@ def _global(
             r = first + 5 * k
             if r[0] == 0:
                 continue
-            own_read = u32(1) if r[1] == me else u32(0)
-            reader = _reader(r[2], own_read, lane)
-            if (own_read == 0 or reader != lane) and _before(w, lane, r[1], r[0]) == 0:
-                if _atomic_pair(w, s.scope, r[1], r[4]) == 0:
-                    _report(w, 4, lane, site, r[3], r[1], reader, address)
+            if _atomic_pair(w, s.scope, r[1], r[4]) == 0:
+                other = u32(0)
+                if r[1] == me:
+                    other = _unordered_reader(w, lane, r[2], r[0])
+                elif _before(w, lane, r[1], 0, r[0]) == 0:
+                    other = (r[2] & (_SEVERAL - 1)) + 1
+                if other != 0:
+                    _report(w, 4, lane, site, r[3], r[1], other - 1, address)
             r[0] = 0
         g.clock = clock
         g.agent = me

@@ -156,6 +156,7 @@ class RaceBlock(Struct):
     fences: u64  # 2 x 32 x 32: the same at each warp's last fence, of the block and of the device
     barriers: u64  # 16 x 3 x 32: what was known, and fenced, by those who arrived
     seen: u64  # 32 x 32: up to which clock a lane knows what others of its warp did
+    pairs: u64  # 32 x 32 for each warp: up to which clock a lane knows what another did
     known: u64  # what the block knows of all warps of the grid
     place: u64  # SyncPlace records: what its warps tell each other
     bytes: u64  # of all these arrays

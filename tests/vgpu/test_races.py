@@ -529,3 +529,33 @@ def test_an_ordinary_read_beside_an_atomic_says_what_to_do():
     error = race(source, 1, 64, np.ones(1, np.int32), np.ones(64, np.int32))
     assert error is not None
     assert "make it volatile, or atomic too" in str(error)
+
+
+@pytest.mark.parametrize(
+    ("sync", "other", "races"),
+    [
+        ("__syncwarp();", "31 - t", False),
+        ("__syncwarp(t < 16 ? 0xffff : 0xffff0000);", "31 - t", True),
+        ("__syncwarp(t < 16 ? 0xffff : 0xffff0000);", "t ^ 15", False),
+        ("if (t < 16) __syncwarp(0xffff); else __syncwarp(0xffff0000);", "31 - t", True),
+        ("if (t < 16) __syncwarp(0xffff); else __syncwarp(0xffff0000);", "t ^ 7", False),
+        ("__syncwarp(1u << t);", "t ^ 1", True),
+        ("__syncwarp(3u << (t & 30));", "t ^ 1", False),
+        ("__syncwarp(3u << (t & 30)); __syncwarp(5u << (t & 29));", "t ^ 3", False),  # by two steps
+        ("__syncwarp(3u << (t & 30)); __syncwarp(5u << (t & 29));", "t ^ 4", True),
+        ("__syncwarp(0xffu << (t & 24));", "t ^ 8", True),
+        ("__syncwarp(0xffu << (t & 24)); __syncwarp();", "t ^ 8", False),
+    ],
+)
+@pytest.mark.parametrize("memory", ["shared", "global"])
+def test_part_of_a_warp_orders_itself_only(memory, sync, other, races):
+    source = f"""__global__ void k(int* a, int* out) {{
+        __shared__ int own[32];
+        int* s = {"own" if memory == "shared" else "a"};
+        int t = threadIdx.x;
+        s[t] = t;
+        {sync}
+        out[t] = s[{other}];
+    }}"""
+    error = race(source, 1, 32, np.zeros(32, np.int32), np.zeros(32, np.int32))
+    assert (error is not None) == races
