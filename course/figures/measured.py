@@ -58,7 +58,7 @@ def curves(
     axes.set_xscale("log", base=2)
     axes.set_xticks(_apart(sorted({size for points in series.values() for size, _ in points})))
     axes.minorticks_off()
-    axes.xaxis.set_major_formatter(FuncFormatter(lambda v, _: quantity(v, x_unit, 3)))
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda v, _: quantity(v, x_unit, 5)))
     if y_from_zero:
         axes.set_ylim(bottom=0)
     else:

@@ -9,7 +9,8 @@ not happen before is a race.
 
 What is remembered of earlier accesses is the last write and, of reads, the last of each warp
 (shared memory) or the last two (global memory); a lane that fences speaks for its whole warp, and
-what one warp learns from other blocks all of its block know. So a race that is reported is one, and some go unseen. Two writes of one value are no race.
+what one warp learns from other blocks all of its block know. So a race that is reported is one, and
+some go unseen. Two writes of one value are no race.
 """
 
 from .native import ctz, native, ptr, u8, u32, u64, void

@@ -4,7 +4,7 @@
 // Shapes: one block of 128 threads. `main` runs one of them by its number, for compute-sanitizer:
 //     nvcc -arch=sm_90 -lineinfo four_faults.cu -o four_faults
 //     compute-sanitizer --tool racecheck ./four_faults 1
-// Hazard: all of them may give the right result.
+// Hazard: the first three may well give the right result.
 
 // 0: the last thread reads behind the end.
 extern "C" __global__ void difference(const float* x, float* out, int n) {
@@ -42,7 +42,9 @@ extern "C" __global__ void halves(float* x) {
     }
     x[t] *= 2;
     __syncthreads();
-    x[t] += x[127 - t];
+    float other = x[127 - t];
+    __syncthreads();
+    x[t] += other;
 }
 
 #ifndef __CUDACC_RTC__
