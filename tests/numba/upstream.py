@@ -42,7 +42,7 @@ REASONS = [
     (r"test_ipc\.py", "memory shared between processes"),
     ("opcode: 'tensormap", "tensor maps"),
     (
-        r"(transpose|test_freevar|test_issue_2393)[\s\S]*which nobody has written",
+        r"(transpose|test_freevar|test_issue_2393|test_sm_creation)[\s\S]*which nobody has written",
         "the test itself stores memory that nobody wrote: a fault here",
     ),
     ("test_cuda_disabled", "wants to find no GPU; the virtual one is always there"),
