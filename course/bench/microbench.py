@@ -3,8 +3,7 @@
 The kernels are in kernels/microbench/. Times come from the GPU's own clock (cycles) or from events.
 """
 
-import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import numpy as np
 import torch
@@ -12,6 +11,7 @@ from tqdm import tqdm
 
 from course import ROOT, Problem, gpu
 from course.bench import Record
+from course.bench.clock import need_a_gpu, seconds
 
 FOLDER = ROOT / "kernels" / "microbench"
 #: Elements of 8 bytes between the places of a chain: a cache line of 128 bytes.
@@ -32,11 +32,7 @@ def run() -> list[Record]:
     Problem
         There is no real GPU here.
     """
-    if gpu.device().kind != "cuda":
-        raise Problem(
-            "bench microbench reads the clock of a GPU, and kernels run on the virtual GPU here. "
-            "What an H200 gave is in course/measured/nvidia-h200/microbench.json."
-        )
+    need_a_gpu("microbench")
     parts = (latencies, partitions, bandwidths, gaps, flights, conflicts)
     return [r for part in tqdm(parts, "bench microbench", unit="part") for r in part()]
 
@@ -132,19 +128,6 @@ def partitions() -> Iterator[Record]:
     for sm, row in enumerate(cycles):
         for name, chosen in (("one half", lines), ("other half", ~lines)):
             yield Record(f"load by SM {sm} from L2", name, float(row[chosen].mean()), "cycles")
-
-
-def seconds(launch: Callable[..., None], *arguments: object, launches: int = 10) -> float:
-    """Return the median time of a launch, by events, after two to warm up."""
-    marks = [torch.cuda.Event(enable_timing=True) for _ in range(launches + 1)]
-    launch(*arguments)
-    launch(*arguments)
-    marks[0].record()
-    for mark in marks[1:]:
-        launch(*arguments)
-        mark.record()
-    torch.cuda.synchronize()
-    return float(np.median([a.elapsed_time(b) / 1e3 for a, b in itertools.pairwise(marks)]))
 
 
 def bandwidths() -> Iterator[Record]:

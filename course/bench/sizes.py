@@ -4,14 +4,13 @@ Launches are replayed from a CUDA graph, so that the time to start them from Pyt
 same product launched from Python is measured beside it.
 """
 
-import itertools
 from collections.abc import Callable, Iterator
 
 import torch
 from tqdm import tqdm
 
-from course import Problem, gpu
 from course.bench import Record
+from course.bench.clock import need_a_gpu, seconds
 
 #: Sizes of square products.
 SQUARES = (64, 128, 256, 512, 768, 1024, 1536, 2048, 3072, 4096, 6144, 8192, 12288, 16384)
@@ -29,11 +28,7 @@ def run() -> list[Record]:
     Problem
         There is no real GPU here.
     """
-    if gpu.device().kind != "cuda":
-        raise Problem(
-            "bench sizes measures a GPU, and there is none here. What an H200 gave is in "
-            "course/measured/nvidia-h200/sizes.json."
-        )
+    need_a_gpu("sizes")
     shapes = [(n, n, n) for n in SQUARES] + list(VOCABULARIES) + [(n, n, n) for n in NEIGHBOURS]
     shapes = list(dict.fromkeys(shapes))
     return [r for shape in tqdm(shapes, "bench sizes", unit="product") for r in _product(*shape)]
@@ -50,8 +45,8 @@ def _product(m: int, k: int, n: int) -> Iterator[Record]:
 
     case, work = f"bf16 {m} x {k} x {n}", 2 * m * n * k
     for variant, time in (
-        ("graph", _median(_graph(product, repeats)) / repeats),
-        ("launched", _median(lambda: [product() for _ in range(repeats)]) / repeats),
+        ("graph", seconds(_graph(product, repeats), launches=7) / repeats),
+        ("launched", seconds(lambda: [product() for _ in range(repeats)], launches=7) / repeats),
     ):
         yield Record(case, variant, work / time, "FLOP/s")
         yield Record(case, variant, time, "s")
@@ -68,17 +63,3 @@ def _graph(work: Callable[[], None], repeats: int) -> Callable[[], None]:
         for _ in range(repeats):
             work()
     return graph.replay
-
-
-def _median(work: Callable[[], object], runs: int = 7) -> float:
-    """Return the median time of `work` in seconds, by events, after two calls to warm up."""
-    marks = [torch.cuda.Event(enable_timing=True) for _ in range(runs + 1)]
-    work()
-    work()
-    marks[0].record()
-    for mark in marks[1:]:
-        work()
-        mark.record()
-    torch.cuda.synchronize()
-    times = sorted(a.elapsed_time(b) / 1e3 for a, b in itertools.pairwise(marks))
-    return times[runs // 2]

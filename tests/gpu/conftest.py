@@ -16,15 +16,6 @@ def pytest_collection_modifyitems(items):
                 item.add_marker(pytest.mark.skip(reason="needs NVRTC, which is not here"))
 
 
-@pytest.fixture(autouse=True, scope="session")
-def cache_folder(tmp_path_factory):
-    """Keep the user's own cache out of the tests, and share one among them."""
-    with pytest.MonkeyPatch.context() as patch:
-        folder = tmp_path_factory.mktemp("cache")
-        patch.setenv("COURSE_CACHE", str(folder))
-        yield folder
-
-
 @pytest.fixture(autouse=True)
 def no_gpu(monkeypatch):
     """Behave as on a machine without a GPU of any kind, whatever this one has."""

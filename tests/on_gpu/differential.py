@@ -109,17 +109,7 @@ def run_case(number: int) -> list[str]:
         after = launch(function, case.buffers, case.grid, case.block, case.tail)
     except RuntimeError as error:
         return [f"{case.name}: {error}"]
-    reports = []
-    for index, wanted in case.expected.items():
-        got = after[index].view(np.uint8).ravel()[: wanted.nbytes].view(wanted.dtype)
-        wrong = np.flatnonzero(got != wanted.ravel())
-        if wrong.size:
-            at = wrong[0]
-            reports.append(
-                f"{case.name}: buffer {index}, element {at} of {wrong.size} wrong ones: "
-                f"{got[at]:#x}, expected {wanted.ravel()[at]:#x}"
-            )
-    return reports
+    return cases.differences(case, dict(enumerate(after)))
 
 
 def main(path: str) -> None:

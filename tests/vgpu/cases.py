@@ -4,7 +4,7 @@ They cover what is not one instruction on its operands: memory, atomics, lanes t
 other, barriers, branches, calls. They need only NumPy: the same list can run on a real GPU.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 import exact
@@ -40,6 +40,21 @@ class Case:
     block: tuple[int, int, int] = (32, 1, 1)
     needs: int = 70
     tail: bytes = b""
+
+
+def differences(case: Case, after: Mapping[int, np.ndarray]) -> list[str]:
+    """Return what differs in the buffers that `case` expects something of, by their index."""
+    reports = []
+    for index, wanted in case.expected.items():
+        got = after[index].view(np.uint8).ravel()[: wanted.nbytes].view(wanted.dtype)
+        wrong = np.flatnonzero(got != wanted.ravel())
+        if wrong.size:
+            first = wrong[0]
+            reports.append(
+                f"{case.name}: buffer {index}, element {first} of {wrong.size} wrong ones: "
+                f"{got[first]:#x}, expected {wanted.ravel()[first]:#x}"
+            )
+    return reports
 
 
 def module(

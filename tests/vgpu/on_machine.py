@@ -1,8 +1,8 @@
 """Runs fuzz kernels on the virtual GPU."""
 
+import cases
 import fuzz
 import numpy as np
-from cases import Case
 from forms import Form
 
 from course import vgpu
@@ -33,7 +33,7 @@ def launch(program: vgpu.Program, builder: fuzz.Builder, data: fuzz.Data, block:
     return machine.arena.read(addresses[-1], arrays[-1].nbytes).reshape(arrays[-1].shape)
 
 
-def differences(case: Case, options: vgpu.Options) -> list[str]:
+def differences(case: cases.Case, options: vgpu.Options) -> list[str]:
     """Run a case and return what differs from what it must leave."""
     machine = vgpu.Machine()
     addresses = [machine.arena.allocate(b.nbytes) for b in case.buffers]
@@ -42,14 +42,5 @@ def differences(case: Case, options: vgpu.Options) -> list[str]:
     program = vgpu.Program(case.ptx)
     params = np.array(addresses, np.uint64).tobytes() + case.tail
     machine.launch(program, "k", case.grid, case.block, params, 0, options)
-    reports = []
-    for index, wanted in case.expected.items():
-        data = machine.arena.read(addresses[index], wanted.nbytes).view(wanted.dtype)
-        wrong = np.flatnonzero(data != wanted.ravel())
-        if wrong.size:
-            first = wrong[0]
-            reports.append(
-                f"{case.name}: buffer {index}, element {first} of {wrong.size} wrong ones: "
-                f"{data[first]:#x}, expected {wanted.ravel()[first]:#x}"
-            )
-    return reports
+    after = {i: machine.arena.read(addresses[i], w.nbytes) for i, w in case.expected.items()}
+    return cases.differences(case, after)
