@@ -50,3 +50,14 @@ def test_a_single_point_is_a_curve():
     figures.curves({"x": [(5, 1.0)]}, x="", y="")
     with pytest.raises(ValueError, match="at least one value"):
         figures.bars({}, unit="s")
+
+
+def test_points_stand_at_their_numbers():
+    (axes,) = figures.points({"one": [5.0, 7.0], "other": [6.0, 4.0]}, x="SM", y="cycles").axes
+    one, other = axes.get_lines()
+    assert one.get_xydata().tolist() == [[0, 5], [1, 7]]
+    assert other.get_xydata().tolist() == [[0, 6], [1, 4]]
+    assert one.get_marker() != other.get_marker()
+    assert {line.get_linestyle() for line in (one, other)} == {"None"}
+    assert [t.get_text() for t in axes.get_legend().get_texts()] == ["one", "other"]
+    assert (axes.get_xlabel(), axes.get_ylabel()) == ("SM", "cycles")

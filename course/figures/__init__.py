@@ -23,7 +23,7 @@ from course.figures.display import show
 from course.figures.first_kernel import threads_and_elements, unit_chart
 from course.figures.growth import growth, race
 from course.figures.lanes import lanes
-from course.figures.measured import bars, curves
+from course.figures.measured import bars, curves, points
 from course.figures.pictures import toolchain
 from course.figures.shares import describe_bars, describe_curves, share_bars, share_curves
 from course.figures.source import describe_source, source_heat
@@ -46,6 +46,7 @@ __all__ = [
     "flop_breakdown",
     "growth",
     "lanes",
+    "points",
     "race",
     "roofline",
     "share_bars",

@@ -91,6 +91,33 @@ def _apart(sizes: Sequence[float]) -> list[float]:
 
 
 @style.styled
+def points(series: Mapping[str, Sequence[float]], *, x: str, y: str) -> Figure:
+    """Draw values by their number: one marker each, no line, as neighbours have no order.
+
+    Parameters
+    ----------
+    series : mapping
+        Label -> values; the first is drawn at 0.
+    x, y : str
+        Labels of the axes.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+    """
+    figure = style.canvas(8, 3.4)
+    axes = figure.add_subplot()
+    for (label, values), colour, marker in zip(
+        series.items(), cycle(style.PALETTE), cycle(style.MARKERS), strict=False
+    ):
+        axes.plot(values, marker, color=colour, label=label, markersize=5)
+    axes.set_xlabel(x)
+    axes.set_ylabel(y)
+    axes.legend()
+    return figure
+
+
+@style.styled
 def bars(values: Mapping[str, float], *, unit: str) -> Figure:
     """Draw quantities that differ by powers of ten, one bar each, on a logarithmic scale.
 
